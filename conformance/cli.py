@@ -27,6 +27,7 @@ from conformance.settings.options import (
     SHARE,
     SUITE,
     add_options,
+    commit_address,
 )
 from conformance.settings.settings import WrongOptions
 
@@ -275,6 +276,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=cache_folder("dashboard"),
         help="keep here what run files were read as (default: %(default)s)",
+    )
+    site.add_argument(
+        "--commit-url",
+        metavar="URL",
+        type=commit_address,
+        help="link the revision of each run (--revision): its address, with {} in its place",
     )
     spread_over(site)
     chapters = command("spec", "spec:specification", "make a site of the specification")

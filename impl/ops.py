@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import impl.operators  # noqa: F401 (it defines the operations that are taken from `tensor_ops`)
 from impl.core.registry import tensor_ops
 from impl.operators.layers.native import native_dropout_backward
 

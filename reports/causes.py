@@ -37,12 +37,8 @@ class Shown:
     follows: str
 
 
-def shown(found: Sequence[Cause]) -> list[Shown]:
-    """The causes, the largest first."""
-    return [_shown(cause) for cause in found]
-
-
-def _shown(cause: Cause) -> Shown:
+def shown(cause: Cause) -> Shown:
+    """A cause as text."""
     line = cause.shown
     where = expected = got = ""
     at = cause.place[1]["line"] if cause.place else None

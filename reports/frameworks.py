@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.run_files.identity import called
 from conformance.run_files.run import Run
 from reports.conventions import conventions
 from reports.page import render
@@ -90,7 +91,7 @@ def table(runs: Sequence[Run]) -> Table:
 def _named(run: Run, side: str) -> str:
     """Name and version of a side; an adapter of `frameworks` has the name of its library."""
     known = run.header[side]
-    name = known["name"]
+    name = called(known)
     if name.startswith("frameworks."):
         name = name.removeprefix("frameworks.").partition(":")[0]
     return f"{name} {known.get('version') or ''}".strip()

@@ -14,10 +14,25 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from conformance.run_files.identity import is_web_address
 from reports.text import count, shortened, visible
 
-STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
+STYLES = (
+    *("colours.css", "page.css", "prose.css", "summary.css", "list.css", "program.css"),
+    "narrow.css",
+)
 """Style sheets of a page that lists programs."""
+
+DRAWING_STYLES = ("drawing.css",)
+DRAWING_SCRIPTS = (
+    "drawing/moments.js",
+    "drawing/graph.js",
+    "drawing/memory.js",
+    "drawing/layout.js",
+    "drawing/svg.js",
+    "drawing/drawing.js",
+)
+"""The scripts that draw a program's graph and memory, over text.js, steps.js and values.js."""
 
 FIRST = ("first.js",)
 """Scripts that run before the first paint."""
@@ -37,6 +52,8 @@ def _environment() -> Environment:
         shortened=shortened,
         fragment=fragment,
         fragment_value=fragment_value,
+        linked=linked,
+        is_web_address=is_web_address,
         sentence=sentence,
     )
     environment.globals.update(count=count)
@@ -56,6 +73,13 @@ def fragment(identifier: str) -> str:
 def fragment_value(text: str) -> str:
     """A text as the value of a parameter in a URL's fragment."""
     return quote(text.encode("utf-8", "backslashreplace"), safe="")
+
+
+def linked(text: str) -> Markup:
+    """A text as escaped markup; a link if it is a web address as a whole."""
+    if is_web_address(text):
+        return Markup('<a href="%s">%s</a>') % (text, text)
+    return escape(text)
 
 
 def sentence(text: str) -> Markup:

@@ -14,6 +14,7 @@ from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.base.tolerances import TOLERANCES
 from conformance.run_files.categories import CATEGORIES, category
 from conformance.run_files.causes import Cause
+from conformance.run_files.identity import is_web_address
 from conformance.run_files.run import Run
 from reports.attention import NOTHING, attended
 from reports.categories import SYMBOLS, WORDS
@@ -149,6 +150,13 @@ def _index(run: Run) -> dict[str, Any]:
     return {
         "backend": {key: text for key, text in header["backend"].items() if key != "names"},
         "oracle": header["oracle"],
+        "about": {
+            "suite": header["suite"],
+            "seed": header["seed"],
+            "dtype": header.get("default_dtype", "float32"),
+            "revision": header.get("revision"),
+            "url": url if is_web_address(url := header.get("url", "")) else None,
+        },
         "counted": run.levels,
         "words": WORDS,
         "symbols": SYMBOLS,

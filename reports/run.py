@@ -15,10 +15,12 @@ from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
 from reports.causes import OPEN, shown, title
 from reports.conventions import conventions
+from reports.heat import areas, operators
 from reports.lacks import OPEN as OPEN_LACKS
 from reports.lacks import lacks
-from reports.page import STYLES, render
+from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import payload
+from reports.rules import prose
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
 from reports.sweep import sweep_summary
@@ -39,9 +41,12 @@ SCRIPTS = (
     "paged.js",
     "rows.js",
     "list.js",
+    "steps.js",
     "align.js",
     "trace.js",
+    *DRAWING_SCRIPTS,
     "program.js",
+    "issue.js",
     "keys.js",
     "theme.js",
     "main.js",
@@ -85,12 +90,14 @@ def page(run: Run) -> str:
     grouped = causes(run.programs, run.levels)
     return render(
         "run.html.j2",
-        styles=STYLES,
+        styles=(*STYLES, *DRAWING_STYLES),
         scripts=SCRIPTS,
         summary=found,
-        causes=shown(grouped),
+        causes=[shown(cause) for cause in grouped],
         causes_title=title(grouped),
         open_causes=OPEN,
+        heat=areas(found.rows),
+        operators=operators(run.programs),
         lacks=lacks(run),
         open_lacks=OPEN_LACKS,
         failures=found.attention[:STATIC_FAILURES],
@@ -106,6 +113,7 @@ def page(run: Run) -> str:
         conventions=conventions(run.programs),
         names=run.header["backend"].get("names") or [],
         times=times(run.programs),
+        prose=prose(run.programs),
         other_versions=groups(run.programs),
         since=since(run.programs),
         column_words=COLUMN_WORDS,

@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
-from conformance.history.claims import text as claim
 from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.identity import named
+from conformance.run_files.qualified_claims import qualified_claims, texts
 from conformance.run_files.run import Run
 from conformance.suite.areas import AREAS
 from reports.attention import Attention, attention
@@ -114,13 +115,7 @@ def summary(run: Run) -> Summary:
 
 def described(backend: dict[str, Any], exactly: bool = False) -> str:
     """A backend as text, `torch 2.13.0 (cpu)`; `exactly` keeps a local version such as `+cu130`."""
-    device, version = backend["device"], backend["version"] or ""
-    words = [
-        backend["name"].removesuffix(f":{device}"),
-        version if exactly else version.partition("+")[0],
-        f"({device})" if device else "",
-    ]
-    return visible(" ".join(filter(None, words)))
+    return visible(named(backend, exactly))
 
 
 def headline(run: Run, total: AreaRow) -> Headline:
@@ -201,7 +196,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
     others = [f"{key} {value}" for key, value in host.items() if key not in ("python", "platform")]
     python = f"Python {host['python']}" if "python" in host else ""
     pairs = [
-        ("Backend", described(header["backend"], exactly=True)),
+        ("Backend", described(header["backend"], exactly=True) + _found_by(header["backend"])),
         ("Oracle", described(header["oracle"], exactly=True)),
         ("Host", " · ".join(filter(None, [host.get("platform", ""), python, *others]))),
         ("Started", _moment(header["started"]) + _duration(run)),
@@ -211,15 +206,26 @@ def facts(run: Run) -> list[tuple[str, str]]:
         ("Suite", header["suite"]),
         ("Run", header["run"]),
         *([("Supports", claimed)] if (claimed := _claimed(run)) else []),
-        *([("Label", str(header["label"]))] if header.get("label") else []),
+        *(
+            (term, str(header[field]))
+            for term, field in (("Label", "label"), ("Revision", "revision"), ("Address", "url"))
+            if header.get(field)
+        ),
     ]
     return [(term, visible(text)) for term, text in pairs]
 
 
+def _found_by(side: dict[str, Any]) -> str:
+    """The option that finds a backend that is known by another name."""
+    return f" · --backend '{side['name']}'" if side.get("title") else ""
+
+
 def _claimed(run: Run) -> str:
     """The claims to levels that the run supports: `values, torch 2.15; also 2.14 · graph, ...`."""
-    claims = (run.footer or {}).get("claims", {})
-    return " · ".join(claim(level, claims[level]) for level in LEVELS if level in claims)
+    if run.footer is None:
+        return ""
+    whole = run.footer.get("claims", {})
+    return " · ".join(texts(qualified_claims(run.header, run.programs, whole)))
 
 
 def selected(selection: dict[str, Any]) -> str:

@@ -43,7 +43,8 @@ class _Warm:
         self._answers, answers = os.pipe()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "warm_command", str(requests), str(answers)],
-            env=environment(),
+            # The processes of a search have this seed of their own, which copies cannot have.
+            env=environment(PYTHONHASHSEED="0"),
             stdin=subprocess.DEVNULL,
             pass_fds=(requests, answers),
         )

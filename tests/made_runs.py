@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import Run
 from conformance.run_files.seal import seal
 from conformance.run_files.totals import exit_code, footer
 
@@ -378,6 +380,11 @@ def run_file(
         last = footer(lines, "2026-03-04T10:01:12+00:00", exit_code(lines, stale), stale)
         whole.append(last if claims is None else {**last, "claims": claims})
     return write(path, whole)
+
+
+def read(path: Path, lines: list[dict[str, Any]], **fields: Any) -> Run:
+    """Write a run file of `lines` and read it."""
+    return read_run(run_file(path, lines, **fields))
 
 
 def dumped(line: dict[str, Any]) -> bytes:

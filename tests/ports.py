@@ -74,6 +74,10 @@ def main(habit: str) -> None:
         elif habit == "flooding" and "torch.sin" in source:
             while True:
                 sys.stderr.write("x" * 65536)
+        elif habit == "panicking" and "torch.sin" in source:
+            sys.stderr.write("thread 'main' panicked at src/tensor.rs:42:9: the index is 7\n")
+            sys.stderr.writelines(f"  {n}: core::panicking::panic_fmt\n" for n in range(200))
+            sys.exit("note: run with a verbose backtrace")
         elif habit == "lacking" and "torch.sin" in source:
             say({"type": "unsupported", "id": request["id"], "reason": "no torch.sin"})
         elif habit == "failing" and "torch.sin" in source:

@@ -47,7 +47,7 @@ def keys(browser: Any, *typed: str) -> None:
 
 TEXTS = """
 return [...document.querySelectorAll(arguments[0])]
-  .filter((one) => one.checkVisibility()).map((one) => one.innerText.trim());
+  .filter((one) => one.checkVisibility()).map((one) => (one.innerText ?? one.textContent).trim());
 """
 
 

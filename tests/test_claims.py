@@ -15,9 +15,10 @@ from conformance import backends
 from conformance.base.levels import LEVELS
 from conformance.execution.execute import trace
 from conformance.execution.history import History
-from conformance.history.claims import claims, text
+from conformance.history.claims import claims
 from conformance.history.recording import record_version
 from conformance.program.program import Program
+from conformance.run_files.qualified_claims import qualified_claims, texts, torch
 from conformance.run_files.reading import read_run
 from conformance.run_files.run import schema
 
@@ -40,9 +41,9 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> History:
     """Three versions of torch: 2.13 lacks a name, and computes another number."""
     folder = tmp_path_factory.mktemp("history") / "cpu"
     backend = backends.find("impl")
-    for version, texts in VERSIONS.items():
+    for version, words in VERSIONS.items():
 
-        def of_version(program: Program, texts: dict[str, str] = texts) -> Any:
+        def of_version(program: Program, texts: dict[str, str] = words) -> Any:
             source = program.source
             for name, value in texts.items():
                 source = source.replace(name, value)
@@ -163,8 +164,8 @@ def test_an_oracle_newer_than_the_history_is_as_its_newest_but_for_what_changed(
 
 
 def test_a_claim_in_words() -> None:
-    assert text("values", ["2.15"]) == "values, torch 2.15"
-    assert text("graph", ["2.13", "2.15", "2.14"]) == "graph, torch 2.15; also 2.13 to 2.14"
+    assert torch(["2.15"]) == "torch 2.15"
+    assert torch(["2.13", "2.15", "2.14"]) == "torch 2.15; also 2.13 to 2.14"
 
 
 def test_the_footer_of_a_run_has_its_claims(tmp_path: Path) -> None:
@@ -178,3 +179,53 @@ def test_the_footer_of_a_run_has_its_claims(tmp_path: Path) -> None:
         validator.validate({**footer, "claims": claimed})
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({**footer, "claims": {"values": ["<b>"]}})
+
+
+def qualified(*lines: dict[str, Any], whole: Any = None, **selection: Any) -> list[str]:
+    chosen = {"levels": ["values", "graph"], **selection}
+    made = {**made_runs.header(), "selection": chosen}
+    return texts(qualified_claims(made, lines, whole or {}))
+
+
+GOOD = made_runs.line("TIES-01.1", "ties")
+BAD = made_runs.diverging("SEED-01.1", "seeds", "values")
+KNOWN = made_runs.diverging("SEED-02.1", "seeds", "values", known={"reason": "no ties"})
+LACKING = made_runs.uncompared("SEED-03.1", "seeds", "unsupported", "no amax")
+BROKEN = made_runs.uncompared("SEED-04.1", "seeds", "error", "it died")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([GOOD], ["values and graph, torch 2.13"]),
+        ([GOOD, BAD], ["values, torch 2.13, in ties", "graph, torch 2.13"]),
+        ([GOOD, KNOWN], ["values, torch 2.13, except 1 known divergence", "graph, torch 2.13"]),
+        ([GOOD, LACKING], ["values and graph, torch 2.13; 1 unsupported"]),
+        ([GOOD, BROKEN], ["values and graph, torch 2.13, in ties"]),
+        ([BAD], ["graph, torch 2.13"]),
+        ([BROKEN], []),
+        ([LACKING], []),
+        (
+            [GOOD, made_runs.line("LEAF-01.1", "leaves"), BAD, KNOWN],
+            ["values, torch 2.13, in all areas but seeds", "graph, torch 2.13"],
+        ),
+    ],
+)
+def test_a_claim_names_its_exceptions(lines: list[dict[str, Any]], said: list[str]) -> None:
+    assert qualified(*lines) == said
+
+
+def test_a_claim_is_of_what_was_selected() -> None:
+    assert qualified(GOOD, areas=["ties"]) == ["values and graph, torch 2.13, in ties"]
+    without = qualified(GOOD, BAD, without=["operators"])
+    assert without == [
+        "values, torch 2.13, in ties",
+        "graph, torch 2.13, in all areas but operators",
+    ]
+    assert qualified(GOOD, rules=["TIES-01"]) == []
+
+
+def test_a_claim_without_exception_has_its_versions() -> None:
+    whole = {"values": ["2.15", "2.14"]}
+    said = ["values, torch 2.15; also 2.14; 1 unsupported", "graph, torch 2.13; 1 unsupported"]
+    assert qualified(GOOD, LACKING, whole=whole) == said

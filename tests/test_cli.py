@@ -368,3 +368,32 @@ def test_recorded_traces_are_the_oracle_where_there_is_no_torch(monkeypatch):
     assert default_oracle() == "torch"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert default_oracle() == RECORDING
+
+
+def test_name_revision_and_address_are_kept_and_shown(tmp_path):
+    told = ("--name", "my port", "--revision", "8d4e08a", "--url", "https://ci.example/7/report")
+    done = judge("wrong:values", *told, "--run-file", "r", "--report", "r.html", cwd=tmp_path)
+    assert done.stdout.startswith("my port 1.0 (cpu) against impl"), done.stdout
+    header = read_run(tmp_path / "r").header
+    assert header["backend"]["name"] == "miniature.wrong:values"
+    assert header["backend"]["title"] == "my port"
+    assert (header["revision"], header["url"]) == ("8d4e08a", "https://ci.example/7/report")
+    page = (tmp_path / "r.html").read_text()
+    assert '<a href="https://ci.example/7/report">https://ci.example/7/report</a>' in page
+    assert "my port 1.0 (cpu) · --backend &#39;miniature.wrong:values&#39;" in page
+    assert "8d4e08a" in page
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--url", "javascript:alert(1)"), "does not start with http:// or https://"),
+        (("--url", "https://a\nb"), "does not start with http:// or https://"),
+        (("--name", ""), "one line of at most 200 characters"),
+        (("--revision", "a\nb"), "one line of at most 200 characters"),
+    ],
+)
+def test_a_name_or_address_that_no_page_can_show_is_refused(tmp_path, option, message):
+    done = judge("right:namespace", *option, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr

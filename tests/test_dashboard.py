@@ -24,6 +24,7 @@ from made_archive import SELECTION, archive, backend, flipping, run, versions_of
 from reports.dashboard.archive import ArchiveError, read_archive
 from reports.dashboard.charts import agreement, percent
 from reports.dashboard.ledger import ABSENT, Ledger, place
+from reports.dashboard.log import log
 from reports.dashboard.overview import current, version_states
 from reports.dashboard.series import configurations
 from reports.dashboard.site import build
@@ -468,3 +469,118 @@ def test_a_badge_claims_a_level_for_the_versions_that_every_run_supports(tmp_pat
 
     assert "values, torch 2.15; also 2.13" in said("values")
     assert "graph: conforms" in said("graph")
+
+
+def regressing(folder: Path) -> Path:
+    """Three runs: all conforms; two causes appear; one of them is mended, and a program is new."""
+    ids = [f"TIES-02.{n}" for n in range(1, 13)]
+    good = [made_runs.line(name, "ties", rule="TIES-02") for name in ids]
+    wrong = [made_runs.diverging(name, "ties", "values", rule="TIES-02") for name in ids]
+    other = made_runs.diverging("SEED-01.1", "seeds", "graph", rule="SEED-01")
+    fine = made_runs.line("SEED-01.1", "seeds", rule="SEED-01")
+    url = "https://ci.example/{}/report.html"
+    for number, lines in enumerate(([*good, fine], [*wrong, other], [*wrong, fine])):
+        made = {"revision": f"c0ffee{number}", "url": url.format(number)}
+        run(folder, number, lines, **made)
+    return folder
+
+
+def test_changes_and_divergences_are_told_by_cause(tmp_path: Path) -> None:
+    ledger, (made,) = read(regressing(tmp_path / "runs"), tmp_path)
+    state = current(made, ledger)
+    (group,) = state.causes
+    assert len(group.ids) == 12
+    assert group.areas == "ties 12"
+    assert group.cause.shown.program == "TIES-02.1"
+    (step,) = state.steps
+    assert step.causes["diverges"] == []
+    (mended,) = step.causes["conforms"]
+    assert mended.ids == ["SEED-01.1"]
+    page = text(built(tmp_path / "runs", tmp_path))
+    assert "12 values .grad has other values ties 12 TIES-02.1" in page
+    assert "The first 8; all of run run002" in page
+
+
+def test_a_new_cause_is_marked(tmp_path: Path) -> None:
+    folder = regressing(tmp_path / "runs")
+    (folder / "run002.jsonl").unlink()
+    ledger, (made,) = read(folder, tmp_path)
+    (step,) = current(made, ledger).steps
+    assert [(len(one.ids), one.is_new) for one in step.causes["diverges"]] == [
+        (12, True),
+        (1, True),
+    ]
+
+
+def test_a_log_has_a_row_for_each_run_with_its_causes(tmp_path: Path) -> None:
+    ledger, (made,) = read(regressing(tmp_path / "runs"), tmp_path)
+    rows = log(made.series[0], ledger)
+    assert [(row.worse, row.better, row.diverging) for row in rows] == [
+        (0, 1, 12),
+        (13, 0, 13),
+        (None, None, 0),
+    ]
+    assert [(len(row.appeared), len(row.gone)) for row in rows] == [(0, 1), (2, 0), (0, 0)]
+    assert [[cell and cell.kind for cell in row.cells] for row in rows] == [
+        ["diverges", "conforms"],
+        ["diverges", "diverges"],
+        ["conforms", "conforms"],
+    ]
+
+
+def test_an_interrupted_run_neither_mends_nor_breaks_what_it_lacks(tmp_path: Path) -> None:
+    folder = regressing(tmp_path / "runs")
+    cut = [made_runs.diverging("TIES-02.1", "ties", "values", rule="TIES-02")]
+    run(folder, 3, cut, interrupted=True, programs=13)
+    wrong = [made_runs.diverging(f"TIES-02.{n}", "ties", rule="TIES-02") for n in range(1, 13)]
+    run(folder, 4, [*wrong, made_runs.line("SEED-01.1", "seeds", rule="SEED-01")])
+    ledger, (made,) = read(folder, tmp_path)
+    assert [(row.worse, row.better) for row in log(made.series[0], ledger)][:2] == [(0, 0), (0, 0)]
+
+
+def test_revisions_and_reports_are_linked(tmp_path: Path) -> None:
+    folder = regressing(tmp_path / "runs")
+    done = conform(
+        *("dashboard", folder, "site", "--cache", "c"),
+        *("--commit-url", "https://git.example/commit/{}"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "site" / "backend-impl-cpu.html").read_text("utf-8")
+    assert '<a href="https://git.example/commit/c0ffee2"><code>c0ffee2</code></a>' in page
+    assert '<a href="https://ci.example/2/report.html"' in page
+    refused = conform("dashboard", folder, "s", "--commit-url", "https://git.example", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "has no {}, where the revision belongs" in refused.stderr
+
+
+def test_an_address_that_acts_is_no_link(tmp_path: Path) -> None:
+    lines = [made_runs.line("LEAF-01.1", "leaves")]
+    run(tmp_path / "runs", 0, lines, url="javascript:alert(1)", revision="<b>")
+    page = (built(tmp_path / "runs", tmp_path) / "backend-impl-cpu.html").read_text("utf-8")
+    assert "javascript:" not in page
+    assert "<b>" not in page.partition('id="log-title"')[2].partition("</table>")[0]
+
+
+def test_a_line_of_agreement_is_of_the_programs_that_all_its_versions_compared(
+    tmp_path: Path,
+) -> None:
+    ids = [f"LEAF-0{n}.1" for n in range(1, 9)]
+    good = {name: made_runs.line(name, "leaves") for name in ids}
+    wrong = {name: made_runs.diverging(name, "leaves", "memory") for name in ids}
+    selection = {"selection": SELECTION}
+    few = [good[ids[0]], wrong[ids[1]]]
+    most = [good[name] for name in ids[:5]] + [wrong[ids[5]]]
+    every = [good[name] for name in ids[:7]] + [wrong[ids[7]]]
+    for number, lines in enumerate((few, most, every)):
+        version = {"backend": backend(version=f"0.{number}")}
+        run(tmp_path / "runs", number, lines, **version, **selection)
+    _, (made,) = read(tmp_path / "runs", tmp_path)
+    chart = agreement(version_states(made), {})
+    memory = chart.panels[2]
+    assert [(p.conforms, p.compared, p.apart) for p in memory.points] == [
+        (1, 2, True),
+        (5, 6, False),
+        (6, 6, False),
+    ]
+    assert memory.path.startswith("M140.0") and memory.path.count("L") == 1

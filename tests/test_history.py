@@ -156,7 +156,7 @@ def test_another_text_of_a_program_drops_its_traces(folder, backend):
 
 def test_a_process_that_dies_is_recorded_and_one_that_hangs_is_not(folder):
     def dies(asked):
-        raise Died("the process was killed by SIGSEGV (11); it printed last:\nhere at 0x7f")
+        raise Died("the process was killed by SIGSEGV (11); it printed:\nhere at 0x7f")
 
     def hangs(asked):
         raise TimedOut("no answer within 30 s")

@@ -53,6 +53,22 @@ def test_backward_frees_what_was_saved(no_collector):
     assert intermediate() is None
 
 
+def test_a_saved_tensor_may_be_detached_in_place_where_it_is_read():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    h, k = x * 2, x * 3
+    y, z = Square.apply(h), k.sin()
+    h.detach_()
+    k.detach_()
+    y.sum().backward()
+    assert x.grad.tolist() == [8.0, 16.0]
+    assert z.grad_fn._saved_self is k and not k.requires_grad
+    with pytest.raises(RuntimeError, match=r"has been detached in-place"):
+        z.sum().backward()
+    k.add_(1)
+    with pytest.raises(RuntimeError, match="is at version 1; expected version 0"):
+        _ = z.grad_fn._saved_self
+
+
 def test_a_long_chain_of_functions_neither_recurses_nor_leaks(no_collector):
     x = torch.tensor(1.0, requires_grad=True)
     y = Square.apply(x)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -316,3 +318,14 @@ def test_seed_draws_another_seed_each_time():
     first = impl.rand(3).tolist()
     impl.manual_seed(chosen)
     assert impl.rand(3).tolist() == first
+
+
+def test_the_values_that_the_documentation_gives_for_ports():
+    text = (Path(__file__).parent.parent / "docs" / "porting.md").read_text(encoding="utf-8")
+    table = text.partition("after `torch.manual_seed(0)`")[2].partition("\n\n")[0]
+    rows = dict(re.findall(r"\| `(torch\.rand\(3.*?\))` \| (.*?) \|", table))
+    assert len(rows) == 2
+    for call, numbers in rows.items():
+        impl.manual_seed(0)
+        drawn = eval(call, {"torch": impl}).tolist()
+        assert drawn == [float(number) for number in numbers.split(", ")], call

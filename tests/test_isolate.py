@@ -175,7 +175,7 @@ def test_what_the_backend_prints_reaches_nobody(child, capfd):
 @pytest.mark.parametrize(
     ("source", "kind", "message"),
     [
-        ("torch.die(3)", Died, "ended with exit code 3; it printed last:\ngoodbye"),
+        ("torch.die(3)", Died, "ended with exit code 3; it printed:\ngoodbye"),
         ("torch.die(0)", Died, "ended with exit code 0"),
         ("torch.crash()", Died, r"killed by SIGSEGV \(11\)"),
         ("torch.rubbish('rubbish\\n')", Garbled, "answered rubbish: 'rubbish'"),

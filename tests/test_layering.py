@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -205,11 +206,14 @@ def test_no_module_needs_itself_to_be_imported():
         pytest.fail("modules import each other: " + " -> ".join(reversed(error.args[1])))
 
 
-# Imports each module first, without torch. The `__init__` of a package would determine the order of
-# imports, so packages are replaced by empty ones.
+# Imports modules, each in a process that has imported nothing of the packages but its needs, and
+# without torch. Its argument is a tree: below each module are those that import it, imported
+# in copies of its process. The `__init__` of a package would determine the order of imports, so
+# packages are replaced by empty ones.
 ALONE = """
 import importlib, json, os, sys, types
-import numpy, scipy.special, ml_dtypes, hypothesis, pytest, jinja2, rich, markdown_it, pygments
+import numpy, ml_dtypes, hypothesis, pytest, jinja2, rich, markdown_it, pygments
+import scipy.fft, scipy.linalg, scipy.sparse, scipy.special
 
 class NoTorch:
     def find_spec(self, name, path=None, target=None):
@@ -218,22 +222,55 @@ class NoTorch:
 
 sys.meta_path.insert(0, NoTorch())
 rooms = json.loads(sys.argv[1])
-failures, company = {}, {}
-for name in json.loads(sys.argv[2]):
-    for known in [m for m in sys.modules if m.partition(".")[0] in rooms]:
-        del sys.modules[known]
+
+def first(name):
     room, *inner = name.split(".")
+    bare = {}
     for depth in range(len(inner)):
         package = ".".join([room, *inner[:depth]])
-        sys.modules[package] = bare = types.ModuleType(package)
-        bare.__path__ = [os.path.join(rooms[room], *inner[:depth])]
+        if package not in sys.modules:
+            sys.modules[package] = bare[package] = types.ModuleType(package)
+            bare[package].__path__ = [os.path.join(rooms[room], *inner[:depth])]
     try:
         importlib.import_module(name)
     except BaseException as error:
-        failures[name] = f"{type(error).__name__}: {error}"
-    company.setdefault(room, set()).update(m.partition(".")[0] for m in sys.modules)
-print(json.dumps([failures, {room: sorted(names) for room, names in company.items()}]))
+        return f"{type(error).__name__}: {error}"
+    finally:
+        for package in bare:
+            del sys.modules[package]
+
+def grow(tree):
+    for name, above in tree.items():
+        pid = os.fork()
+        if pid:
+            os.waitpid(pid, 0)
+            continue
+        error = first(name)
+        company = sorted({m.partition(".")[0] for m in sys.modules})
+        os.write(1, json.dumps([name, error, company]).encode() + b"\\n")
+        grow(above)
+        os._exit(0)
+
+grow(json.loads(sys.argv[2]))
 """
+
+
+def importers(names: list[str]) -> dict[str, Any]:
+    """A tree of modules: each stands below the one of its imports that needs most others."""
+    direct = {
+        name: {other for s in at_run_time(tree(name).body) for other in named(name, s)}
+        & set(names) - {name}
+        for name in names
+    }
+    needed: dict[str, set[str]] = {}
+    for name in TopologicalSorter(direct).static_order():
+        needed[name] = direct[name].union(*(needed[other] for other in direct[name]))
+    below: dict[str, dict[str, Any]] = {name: {} for name in names}
+    roots = {}
+    for name in names:
+        largest = max(sorted(direct[name]), key=lambda other: len(needed[other]), default=None)
+        (roots if largest is None else below[largest])[name] = below[name]
+    return roots
 
 
 @pytest.fixture(scope="module")
@@ -242,11 +279,17 @@ def alone() -> tuple[dict[str, str], dict[str, list[str]]]:
     rooms = {room: str(directory(room)) for room in ROOMS}
     apart = LIBRARIES | TOOLS
     names = [m for m in modules() if m.partition(".")[0] != "reference" and m not in apart]
-    script = [sys.executable, "-W", "ignore", "-c", ALONE, json.dumps(rooms), json.dumps(names)]
+    options = [json.dumps(rooms), json.dumps(importers(names))]
+    script = [sys.executable, "-W", "ignore", "-c", ALONE, *options]
     done = subprocess.run(script, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    failures, company = json.loads(done.stdout.splitlines()[-1])
-    return failures, company
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(name for name, _, _ in answers) == sorted(names)
+    company: dict[str, set[str]] = {}
+    for name, _, brought in answers:
+        company.setdefault(name.partition(".")[0], set()).update(brought)
+    failures = {name: error for name, error, _ in answers if error}
+    return failures, {room: sorted(brought) for room, brought in company.items()}
 
 
 def test_every_module_can_be_imported_first_and_without_torch(alone):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import conform
+from command import MINIATURE, conform
 from markdown_it import MarkdownIt
 from test_neutral import part
 
@@ -43,7 +43,7 @@ def port(habit: str, **options) -> Port:
 def test_a_port_says_who_it_is():
     with port("right") as made:
         identity = made.identity()
-    assert (identity.name, identity.version) == ("miniature", "miniature 3")
+    assert (identity.name, identity.version) == ("miniature", "3")
     assert (identity.device, identity.levels, identity.unavailable) == ("cpu", ("values",), None)
 
 
@@ -60,7 +60,9 @@ def test_a_trace_is_completed():
     ("habit", "kind", "message"),
     [
         ("slow", TimedOut, "no answer within 2 s"),
-        ("crashing", Died, "exit code 5; it printed last:\na last word"),
+        ("crashing", Died, "exit code 5; it printed:\na last word"),
+        ("panicking", Died, "it printed:\nthread 'main' panicked at src/tensor.rs:42:9: the index"),
+        ("panicking", Died, "199: core::panicking::panic_fmt\nnote: run with a verbose backtrace"),
         ("chatty", Garbled, "hello from a library"),
         ("flooding", TimedOut, "xxx"),
         ("failing", Failed, "a slip"),
@@ -145,7 +147,7 @@ def test_a_command_that_is_none(command, message):
     ("habit", "message"),
     [
         ("mute", "no answer within 2 s"),
-        ("deaf", "exit code 7; it printed last:\nno driver"),
+        ("deaf", "exit code 7; it printed:\nno driver"),
         ("unknown_level", "there is no level 'depth'"),
         ("old", "speaks version 1"),
         ("array", "to the start"),
@@ -338,3 +340,18 @@ def test_the_tutorial_leads_to_a_green_rule(tmp_path):
     done = conform(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "everything conforms" in done.stdout
+
+
+def test_all_messages_of_a_port_are_kept(tmp_path):
+    made = ("run", "--backend", f"cmd: {sys.executable} {HERE / 'ports.py'} panicking")
+    log = ("--log", "log", "--run-file", "r", "--oracle", "impl", "--timeout", "20")
+    done = conform(*made, *log, *MINIATURE, cwd=tmp_path)
+    assert done.returncode in (1, 3), done.stdout + done.stderr
+    texts = [path.read_text() for path in sorted((tmp_path / "log").glob("port-*.log"))]
+    lines = [line for text in texts for line in text.splitlines()]
+    assert {line[:2] for line in lines} <= {"> ", "< ", "! "}
+    sent = [json.loads(line[2:]) for line in lines if line.startswith("> ")]
+    assert sent[0]["type"] == "start"
+    assert [message["type"] for message in sent].count("run") >= 4
+    answers = [json.loads(line[2:]) for line in lines if line.startswith("< ")]
+    assert {message["type"] for message in answers} >= {"ready", "trace"}

@@ -239,8 +239,11 @@ def test_the_levels_that_a_run_supports_are_among_its_facts(tmp_path: Path) -> N
     claims = {"values": ["2.15"], "graph": ["2.14", "2.13", "2.15"]}
     claiming = replace(run, footer={**run.footer, "claims": claims})
     facts = dict(summary(claiming).facts)
-    assert facts["Supports"] == "values, torch 2.15 · graph, torch 2.15; also 2.13 to 2.14"
-    assert "Supports" not in dict(summary(run).facts)
+    assert facts["Supports"] == (
+        "values, torch 2.15 · graph, torch 2.15; also 2.13 to 2.14"
+        " · memory and diagnostics, torch 2.13"
+    )
+    assert "Supports" not in dict(summary(replace(run, footer=None)).facts)
 
 
 def test_versions_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from reports.specification.prose import Prose
 from reports.specification.site import build
 from reports.specification.source import highlighted
 from reports.specification.traces import observed
-from reports.specification.verdicts import ABSENT, claims, columns, worst
+from reports.specification.verdicts import ABSENT, columns, counted, worst
 
 HEADER = {
     "suite": "0",
@@ -55,7 +55,8 @@ def recording(folder: Path, chapters: list[Chapter], left_out: str = "") -> Reco
 
 
 def written(site: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in site.iterdir()}
+    paths = (path for path in site.rglob("*") if path.is_file())
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_a_claim_rests_on_every_program(
     program = chapters[0].programs[0]
     (column,) = columns([run_of(tmp_path, chapters, **{program.id: over})])
     programs = [program for chapter in chapters for program in chapter.programs]
-    found = claims([column.entry(program, None) for program in programs])
+    found = counted([column.entry(program, None) for program in programs])
     expected = [level for level in LEVELS if level != "graph"] if held is None else list(held)
     assert [claim.level for claim in found if claim.holds] == expected
     if over.get("outcome") == "unsupported":
@@ -186,7 +187,7 @@ def test_a_claim_names_the_chapters_that_the_run_has_whole(
     run = run_of(tmp_path, chapters[:1], **{chapters[0].programs[0].id: lacking})
     build(chapters, made, [run], tmp_path / "site")
     found = text(tmp_path / "site", "index.html")
-    assert "values, graph, memory and diagnostics, torch 2.13 , in leaves, 1 unsupported" in found
+    assert "values, graph, memory and diagnostics, torch 2.13, in leaves; 1 unsupported" in found
     assert "“values and graph, torch 2.13”" in found
 
 
@@ -264,3 +265,16 @@ def test_the_command_makes_the_site_and_names_what_is_wrong(
     ):
         found = conform("spec", "site", *options, *wrong, cwd=tmp_path)
         assert found.returncode == 2 and said in found.stderr
+
+
+def test_a_claim_has_a_badge_with_its_exact_words(tmp_path: Path, chapters: list[Chapter]) -> None:
+    program = chapters[0].programs[0]
+    known = {
+        **{k: made_runs.diverging("x", "leaves")[k] for k in ("outcome", "levels", "divergences")},
+        "known": {"reason": "a reason", "link": None},
+    }
+    run = run_of(tmp_path, chapters, **{program.id: known})
+    build(chapters, recording(tmp_path, chapters), [run], tmp_path / "site")
+    (badge,) = (tmp_path / "site" / "badges").glob("*-values.svg")
+    assert "torch 2.13, except 1 known divergence" in badge.read_text("utf-8")
+    assert f'href="badges/{badge.name}"' in (tmp_path / "site" / "index.html").read_text("utf-8")

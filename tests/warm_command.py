@@ -4,7 +4,7 @@
 
 For each request, a line of JSON with a module of `MAIN`, its arguments, a folder, an environment
 and files for the output, it forks a copy that does what `python -m` does with that module, and
-answers with the copy's ID, then its exit code.
+answers with the copy's ID, then its exit code. The processes of backends are copies, too.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ import importlib
 import json
 import os
 import pkgutil
+import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import pytest
 
 import conformance.commands
 from conformance import cli
+from conformance.fuzz import workers
+from conformance.isolation import child, forked
+from conformance.isolation.process import Process
 
 MAIN: dict[str, Callable[[], int]] = {
     "conformance.cli": cli.main,
@@ -35,8 +39,29 @@ def import_all() -> None:
     """Import everything that takes long to import, and computes nothing when imported."""
     for module in pkgutil.iter_modules(conformance.commands.__path__):
         importlib.import_module(f"conformance.commands.{module.name}")
-    for name in ("impl", "reference.oracle", "xdist.plugin"):
+    for name in (
+        *("impl", "reference.oracle", "xdist.plugin"),
+        *("conformance.isolation.worker", "conformance.fuzz.zygote"),
+    ):
         importlib.import_module(name)
+
+
+def launched(
+    module: str, options: Sequence[str], memory: int | None = None, **environment: str
+) -> Process:
+    """What `conformance.isolation.process.launched` returns, by a copy of this process.
+
+    A backend of a test runs a few programs, and would import impl or torch most of its time.
+    Commands that are `started`, and those with ``-n``, start processes of their own.
+    """
+
+    def serve(requests: int, answers: int) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.environ.update(environment)
+        main = importlib.import_module(module).main
+        sys.exit(main([*options, "--requests", str(requests), "--answers", str(answers)]))
+
+    return forked.copied(serve, memory)
 
 
 def begin(request: dict[str, Any]) -> None:
@@ -50,6 +75,7 @@ def begin(request: dict[str, Any]) -> None:
     os.environ.update(request["environment"])
     sys.argv = [request["module"], *request["arguments"]]
     sys.path[0] = request["cwd"]
+    child.launched = workers.launched = launched
 
 
 def end(code: int) -> NoReturn:

@@ -61,7 +61,12 @@ def dashboard(options: argparse.Namespace) -> int:
     with Terminal(sys.stderr).status("reading the run files") as status:
         try:
             archive = site.build(
-                options.runs, options.site, options.cache, processes, status.update
+                options.runs,
+                options.site,
+                options.cache,
+                processes,
+                status.update,
+                options.commit_url,
             )
         except site.ArchiveError as error:
             raise WrongInput(str(error)) from None

@@ -65,7 +65,7 @@ def show_program(options: argparse.Namespace) -> int:
         print(json.dumps(line, allow_nan=False))
     else:
         names = tuple(f"{b['name']} {b['version'] or ''}".strip() for b in (oracle, backend))
-        show(Terminal(), line, (names[0], names[1]), settings)
+        show(Terminal(), line, (names[0], names[1]), settings, suite.prose(line["rule"]))
     return exit_code([line])
 
 

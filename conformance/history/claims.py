@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from conformance.base.levels import LEVELS
-from conformance.base.torch_versions import minor, newest_first, order, ranges
+from conformance.base.torch_versions import newest_first, order
 from conformance.execution.history import Entry, History
 from conformance.execution.recorded import is_as_history
 from conformance.history.changes import difference, is_there
 from conformance.program.program import Program
+from conformance.run_files.identity import torch_version
 from conformance.suite import laws
-
-_RECORDED = "recorded:torch-"
 
 
 def claims(
@@ -37,7 +36,7 @@ def claims(
     has it now. Against an oracle other than torch nothing is claimed. Raises RecordingError.
     """
     lines = list(lines)
-    own = version_of(header)
+    own = torch_version(header)
     if own is None or any(line["outcome"] in ("error", "not_run") for line in lines):
         return {}
     oracle, dtype = str(header["oracle"]["name"]), header.get("default_dtype", "float32")
@@ -57,22 +56,6 @@ def claims(
         for level in counted
         if level in compared and possible[level]
     }
-
-
-def text(level: str, versions: Iterable[str]) -> str:
-    """A claim in words: "values, torch 2.15; also 2.13 to 2.14"."""
-    newest, *others = newest_first(versions)
-    also = f"; also {ranges(others)}" if others else ""
-    return f"{level}, torch {newest}{also}"
-
-
-def version_of(header: Mapping[str, Any]) -> str | None:
-    """The minor version of torch that is the oracle of a run; None for another oracle."""
-    oracle = header["oracle"]
-    name = str(oracle["name"])
-    if name.partition(":")[0] == "torch" or name.startswith(_RECORDED):
-        return minor(str(oracle["version"]))
-    return None
 
 
 def _silent(line: Mapping[str, Any]) -> set[str]:

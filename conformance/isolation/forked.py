@@ -51,6 +51,15 @@ def fork(begin: Callable[[], Answer]) -> Process:
     function is its answer.
     """
 
+    return copied(lambda requests, answers: _serve(begin, requests, answers))
+
+
+def copied(serve: Callable[[int, int], object], memory: int | None = None) -> Process:
+    """A copy of this process that calls `serve` with the descriptors of requests and answers.
+
+    This process must have one thread only. ``memory`` is how many bytes the copy may use.
+    """
+
     def started(requests: int, answers: int, printed: IO[bytes]) -> _Forked:
         pid = os.fork()
         if pid:
@@ -59,14 +68,14 @@ def fork(begin: Callable[[], Answer]) -> Process:
         try:
             os.setsid()
             _keep(requests, answers, printed.fileno())
-            _serve(begin, requests, answers)
+            serve(requests, answers)
             code = 0
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(code)
 
-    return Process(started)
+    return Process(started, memory)
 
 
 def _keep(requests: int, answers: int, printed: int) -> None:

@@ -11,6 +11,8 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import IO, Any
 
 from conformance.backends import BackendError
@@ -54,6 +56,9 @@ class Port(Child):
 
     image: str | None = None
     """The image of the container that its command runs in; without one it runs here."""
+
+    log: Path | None = None
+    """The folder of the files that get all messages; see `Process`."""
 
     _removal: list[str] | None = None
 
@@ -110,7 +115,18 @@ class Port(Child):
                 command, stdin=requests, stdout=answers, stderr=printed, start_new_session=True
             )
 
-        return Process(started, self.memory)
+        return Process(started, self.memory, self._logged())
+
+    def _logged(self) -> IO[bytes] | None:
+        """A new file for the messages of one process; raises BackendError."""
+        if self.log is None:
+            return None
+        try:
+            self.log.mkdir(parents=True, exist_ok=True)
+            descriptor, _ = tempfile.mkstemp(".log", "port-", self.log)
+            return open(descriptor, "wb", buffering=0)
+        except OSError as error:
+            raise BackendError(f"--log {self.log}: {error.strerror}") from None
 
     def _confined(self) -> list[str]:
         """The command, without the network where that is possible; raises BackendError."""
@@ -177,13 +193,14 @@ def _capabilities(ready: dict[str, Any]) -> tuple[Identity, tuple[str, ...]]:
         raise ValueError(f"there is no level {unknown[0]!r}; there are {', '.join(LEVELS)}")
     if "values" not in levels:
         raise ValueError('without the level "values" nothing can be compared')
-    name, release = str(ready["name"]), str(ready.get("version") or "unknown")
+    name = str(ready["name"])
     identity = Identity(
         name,
-        f"{name} {release}",
+        str(ready.get("version") or "unknown"),
         str(ready.get("device") or "cpu"),
         None if ready.get("unavailable") is None else str(ready["unavailable"]),
         tuple(level for level in LEVELS if level in levels),
+        title=name,
     )
     return identity, tuple(map(str, without))
 

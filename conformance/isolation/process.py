@@ -22,6 +22,7 @@ from conformance.isolation.memory import resident, size_text
 _POLL = 0.25
 _WATCH = 0.05
 _CAPTURE = 1 << 20
+_HEAD = 800
 _TAIL = 2000
 _PIECE = 1 << 20
 LONGEST_ANSWER = 64 << 20
@@ -31,7 +32,7 @@ DEEPEST_ANSWER = 100
 """Arrays and objects that may stand one within another in an answer."""
 
 _SHOWN = 200
-_PRINTED = "; it printed last:"
+_PRINTED = "; it printed:"
 
 
 class IsolationError(Exception):
@@ -75,12 +76,15 @@ class Process:
         self,
         started: Callable[[int, int, IO[bytes]], subprocess.Popen[bytes]],
         memory: int | None = None,
+        log: IO[bytes] | None = None,
     ) -> None:
         """``started`` starts it, given the descriptors from which it reads requests and to which it
         writes answers, and the file that it prints to. Raises what ``started`` raises.
 
-        ``memory`` is how many bytes it may use, with all that it starts.
+        ``memory`` is how many bytes it may use, with all that it starts. ``log`` gets each request,
+        as a line after ``> ``, each answer after ``< ``, and each failure after ``! ``.
         """
+        self._log = log
         self._printed: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         # Appending, so that the file can be truncated while the process writes to it.
         fcntl.fcntl(self._printed.fileno(), fcntl.F_SETFL, os.O_APPEND)
@@ -126,8 +130,10 @@ class Process:
         """Return the answer to the request that was sent, waiting for it; raises as `ask` does."""
         await_answers((self,))
         if self._fault is not None:
+            self._logged(b"! ", str(self._fault).encode())
             raise self._fault
         line, _, rest = b"".join(self._pieces).partition(b"\n")
+        self._logged(b"< ", line)
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
@@ -141,7 +147,14 @@ class Process:
             raise Garbled(f"the process answered too much: {shortened(rest)}{self.tail()}")
         return answer
 
+    def _logged(self, mark: bytes, text: bytes) -> None:
+        if self._log is not None:
+            with contextlib.suppress(OSError):  # a full disk costs the log, and no program
+                self._log.write(mark + text.replace(b"\n", b"\n" + mark) + b"\n")
+
     def _begin(self, message: bytes, timeout: float) -> None:
+        if message:
+            self._logged(b"> ", message.rstrip(b"\n"))
         self._timeout, self._begun = timeout, time.monotonic()
         self._unsent = memoryview(message)
         self._pieces: list[bytes] = []
@@ -226,7 +239,8 @@ class Process:
         """Cut the file of the process's output, so that it cannot fill the disk."""
         size = os.fstat(self._printed.fileno()).st_size
         if size > _CAPTURE:
-            kept = os.pread(self._printed.fileno(), _TAIL, size - _TAIL)
+            kept = os.pread(self._printed.fileno(), _HEAD, 0)
+            kept += b"\n" + os.pread(self._printed.fileno(), _TAIL, size - _TAIL)
             os.ftruncate(self._printed.fileno(), 0)
             os.write(self._printed.fileno(), kept)
 
@@ -243,10 +257,18 @@ class Process:
         return how + self.tail()
 
     def tail(self) -> str:
-        """Return the end of the process's output, as a clause for a message."""
+        """Return the process's output since the request, as a clause for a message.
+
+        Of a long one the beginning and the end: a panic's message stands before its backtrace, an
+        exception's after it.
+        """
         descriptor = self._printed.fileno()
         size = os.fstat(descriptor).st_size
-        printed = os.pread(descriptor, _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace")
+        if size <= _HEAD + _TAIL:
+            printed = os.pread(descriptor, size, 0).decode("utf-8", "replace")
+        else:
+            parts = (os.pread(descriptor, _HEAD, 0), os.pread(descriptor, _TAIL, size - _TAIL))
+            printed = "\n[...]\n".join(part.decode("utf-8", "replace").strip() for part in parts)
         return f"{_PRINTED}\n{printed.strip()}" if printed.strip() else ""
 
     def dismiss(self, farewell: dict[str, Any], patience: float) -> None:
@@ -266,6 +288,8 @@ class Process:
                 os.close(descriptor)
         self._requests = self._answers = -1
         self._printed.close()
+        if self._log is not None:
+            self._log.close()
 
 
 def await_answers(processes: Iterable[Process]) -> None:

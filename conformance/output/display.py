@@ -108,23 +108,23 @@ def field_value(value: Any) -> str:
     return repr(value)
 
 
-def fields(seen: Mapping[str, Any]) -> list[str]:
-    """The fields of a tensor beyond its values, one short text each, for a detailed view."""
+def field_lines(seen: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
+    """The fields of a tensor beyond its values: short texts, each with the fields that it tells."""
     if seen.get("kind") != "tensor":
         return []
-    shown = []
+    shown: list[tuple[str, tuple[str, ...]]] = []
     grad = seen.get("grad")
     if isinstance(grad, Mapping) and "values" in grad:
-        shown.append(f"grad = {cut(nested(grad['values'], grad.get('shape') or ()))}")
+        shown.append((f"grad = {cut(nested(grad['values'], grad.get('shape') or ()))}", ("grad",)))
     elif "grad" in seen:
-        shown.append(f"grad = {field_value(grad)}")
+        shown.append((f"grad = {field_value(grad)}", ("grad",)))
     flags = ("requires_grad", "is_leaf", "has_grad_fn", "retains_grad", "is_view")
-    shown.append(" ".join(name for name in flags if seen.get(name) is True))
+    shown.append((" ".join(name for name in flags if seen.get(name) is True), flags))
     for places in (("output_nr", "version", "storage"), ("offset", "strides")):
-        shown.append(" ".join(f"{name}={seen[name]}" for name in places if name in seen))
+        shown.append((" ".join(f"{name}={seen[name]}" for name in places if name in seen), places))
     if seen.get("graph"):
-        shown.append("graph: " + cut(" <- ".join(map(str, seen["graph"]))))
-    return [text for text in shown if text]
+        shown.append(("graph: " + cut(" <- ".join(map(str, seen["graph"]))), ("graph",)))
+    return [(text, names) for text, names in shown if text]
 
 
 def pair(expected: Any, got: Any, width: int = WIDTH) -> tuple[str, str]:

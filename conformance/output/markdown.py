@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from conformance.output.display import cut
 from conformance.output.failure import headline
 from conformance.run_files.categories import CATEGORIES, category, topic
 from conformance.run_files.causes import causes, reasons
+from conformance.run_files.identity import named
 from conformance.run_files.resume import header_text
 from conformance.run_files.run import Run
 from conformance.run_files.totals import is_failing, is_known
@@ -88,12 +89,8 @@ def _verdict(run: Run, failing: list[dict[str, Any]]) -> str:
 
 
 def _compared(run: Run) -> str:
-    def named(backend: Mapping[str, Any]) -> str:
-        device = backend["device"] or "no device"
-        return code(f"{backend['name']} {backend['version'] or ''} ({device})")
-
     header = run.header
-    with_ = f"{named(header['backend'])} against {named(header['oracle'])}"
+    with_ = " against ".join(code(named(header[side])) for side in ("backend", "oracle"))
     chosen = header_text({k: v for k, v in header["selection"].items() if k != "levels"})
     counted = "" if run.levels == LEVELS else f", of which only {', '.join(run.levels)} count"
     left = "" if run.complete else f" Interrupted: {header['programs']:,} programs were selected."

@@ -7,7 +7,7 @@ differences that many programs show alike, then the rest, rule by rule and opera
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from conformance.base.escapes import printable
@@ -20,6 +20,7 @@ from conformance.run_files.categories import topic
 from conformance.run_files.causes import causes
 from conformance.run_files.changes import Change, Changes
 from conformance.run_files.differences import Differences
+from conformance.run_files.identity import named
 from conformance.run_files.run import Run
 from conformance.suite.suite import Suite
 
@@ -233,12 +234,6 @@ def _standing(change: Change) -> str:
         if change.before.category != change.after.category
         else "another first divergence or reason"
     )
-
-
-def named(identity: Mapping[str, Any]) -> str:
-    """A backend in words: name, version and device."""
-    device = f" ({identity['device']})" if identity.get("device") else ""
-    return f"{identity['name']} {identity['version'] or ''}".strip() + device
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.base.escapes import printable
-from conformance.output.display import cut, field_value, fields, observation
+from conformance.base.levels import NOT_COMPARED
+from conformance.output.aligned import Aligned, texts
+from conformance.output.display import cut
 from conformance.output.failure import failure
 from conformance.output.terminal import Terminal
 from conformance.program.operations import statement_at
@@ -21,29 +23,48 @@ CELL = 400
 
 
 def show(
-    console: Terminal, line: Mapping[str, Any], names: tuple[str, str], settings: Settings
+    console: Terminal,
+    line: Mapping[str, Any],
+    names: tuple[str, str],
+    settings: Settings,
+    prose: str = "",
 ) -> None:
     """Print a program's line: its source with marks, then both traces, statement by statement.
 
-    ``names`` are those of the oracle and the backend, for the columns' heads.
+    ``names`` are those of the oracle and the backend, for the columns' heads; ``prose`` is that of
+    the program's rule.
     """
     expected = (line["expected"] or {}).get("steps", [])
     got = (line.get("got", line["expected"]) or {}).get("steps", [])
     console.print(Text(printable(line["id"]), style="bold"))
-    if expected or got:
-        console.print(_pair(Text(f"oracle {names[0]}"), Text(f"backend {names[1]}"), "underline"))
+    compared = line["outcome"] not in NOT_COMPARED and bool(expected) and bool(got)
     marked, source = _divergences_at(line), line["source"].split("\n")
-    for number in range(max(len(expected), len(got))):
-        left = expected[number] if number < len(expected) else None
-        right = got[number] if number < len(got) else None
-        console.print(_statement(source, left or right or {}, marked.get(number, ())))
-        console.print(_pair(_cell(left, right), _cell(right, left)))
+    if compared:
+        console.print(_row(Text(f"oracle {names[0]}"), Text(f"backend {names[1]}"), "underline"))
+        sides = Aligned([level for level, v in line["levels"].items() if v != "not_applicable"])
+        for number in range(max(len(expected), len(got))):
+            left = expected[number] if number < len(expected) else None
+            right = got[number] if number < len(got) else None
+            console.print(_statement(source, left or right or {}, marked.get(number, ())))
+            shown = sides.step(left, right)
+            console.print(_row(_cell(shown[0]), _cell(shown[1])))
+    else:
+        # Nothing was compared: one trace stands alone, and why the other does not is said below.
+        whose = f"oracle {names[0]}" if expected else f"backend {names[1]}"
+        if alone := expected or got:
+            console.print(Text(whose, style="underline"))
+        for step in alone:
+            console.print(_statement(source, step, ()))
+            console.print(_cell([(text, True) for text in texts(step) or ["(nothing changed)"]]))
     # The conclusion comes last, where it is still on the screen after a long trace.
     console.print()
     console.print(Text(failure(line, settings)), soft_wrap=True)
+    if prose:
+        said = "\n".join(map(printable, prose.split("\n")))
+        console.print(Text(f"\n{line['rule']} in the specification:\n\n{said}"))
 
 
-def _pair(left: Text, right: Text, style: str = "") -> Table:
+def _row(left: Text, right: Text, style: str = "") -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_header=False, show_edge=False, expand=True, style=style)
     table.add_column(ratio=1, overflow="fold")
     table.add_column(ratio=1, overflow="fold")
@@ -67,32 +88,11 @@ def _divergences_at(line: Mapping[str, Any]) -> dict[int, list[str]]:
     return found
 
 
-def _cell(step: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Text:
-    if step is None:
-        return Text("(no such step)", style="red")
+def _cell(shown: Sequence[tuple[str, bool]]) -> Text:
+    """Lines of text, each with whether the other side agrees."""
     text = Text()
-    theirs = set(_lines(other)) if other else set()
-    for number, item in enumerate(_lines(step)):
+    for number, (item, agrees) in enumerate(shown):
         text.append("\n" if number else "")
-        agrees = item in theirs
-        text.append(("  " if agrees else "! ") + item, style="" if agrees else "bold red")
+        cut_item = cut(item, CELL)
+        text.append(("  " if agrees else "! ") + cut_item, style="" if agrees else "bold red")
     return text
-
-
-def _lines(step: Mapping[str, Any]) -> list[str]:
-    return [cut(item, CELL) for item in _items(step)] or ["(nothing changed)"]
-
-
-def _items(step: Mapping[str, Any]) -> Iterator[str]:
-    if "error" in step:
-        yield f"raises {field_value({'error': step['error']}).removeprefix('raises ')}"
-    for warning in step.get("warnings", ()):
-        yield f"warns {warning['category']}: {warning['message']}"
-    if "result" in step:
-        yield f"= {observation(step['result'])}"
-        yield from (f"    {text}" for text in fields(step["result"]))
-    for name, seen in step.get("changed", {}).items():
-        yield f"{name} = {observation(seen)}"
-        yield from (f"    {text}" for text in fields(seen))
-    for name in step.get("deleted", ()):
-        yield f"del {name}"

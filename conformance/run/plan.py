@@ -34,6 +34,9 @@ class WrongInput(Exception):
     """The command line, a chapter, a backend or a file is wrong; the text says what to do."""
 
 
+_NOTED = ("label", "revision", "url")
+"""Settings that stand in the header, where they are given."""
+
 INPUT_ERRORS = (
     WrongInput,
     ChapterError,
@@ -99,12 +102,13 @@ class Plan:
             "programs": programs,
             "selection": self.settings.selection.to_json(),
         }
-        if self.settings.label:
-            header["label"] = self.settings.label
+        for name in _NOTED:
+            if told := getattr(self.settings, name):
+                header[name] = told
         if self.settings.selection.shard:
             header["selected"] = self.selected
         if self.resumed:
-            kept = ("run", "started", "label")
+            kept = ("run", "started", *_NOTED)
             header |= {name: self.resumed[name] for name in kept if name in self.resumed}
         return header
 
@@ -246,6 +250,8 @@ def _backend(sides: Sides) -> tuple[dict[str, Any], str | None]:
     elif settings.if_available and is_port(name) and (absent := missing(name)):
         return unknown, f"{absent} is not installed"
     described, unavailable = _described(name, found := sides["backend"])
+    if settings.name:
+        described["title"] = settings.name
     if not isinstance(found, Read) and (names := found.identity().names) is not None:
         described["names"] = names
     return described, unavailable
@@ -257,6 +263,8 @@ def _described(name: str, found: Side) -> tuple[dict[str, Any], str | None]:
         return {**found.recording.oracle, "name": name}, None
     identity = found.identity()
     described = {"name": name, "version": identity.version, "device": identity.device}
+    if identity.title:
+        described["title"] = identity.title
     return described, identity.unavailable
 
 

@@ -26,6 +26,8 @@ from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
 from conformance.run.sides import isolation
 from conformance.run_files.causes import reasons
+from conformance.run_files.identity import named
+from conformance.run_files.qualified_claims import qualified_claims, texts
 from conformance.run_files.times import Times, times
 from conformance.run_files.totals import is_known, level_totals, totals
 
@@ -185,6 +187,8 @@ def summarise(console: Terminal, result: Result) -> None:
         console.print(Text("largest error in ULP: " + ", ".join(worst)), soft_wrap=True)
     if (spent := times(result.lines)).total:
         console.print(Text(_work(spent)), soft_wrap=True)
+    for text in _claims(result):
+        console.print(Text(f"supports: {text}"), soft_wrap=True)
     for what, path in result.files.items():
         console.print(Text(f"{what}: {path}"), soft_wrap=True)
     for fault in result.faults:
@@ -193,9 +197,11 @@ def summarise(console: Terminal, result: Result) -> None:
     console.print(Text(f"exit code {result.exit}: {meaning(result)}", style=style))
 
 
-def named(backend: Mapping[str, Any]) -> str:
-    """A backend as it introduces itself: name, version, device."""
-    return f"{backend['name']} {backend['version'] or ''} ({backend['device'] or '?'})"
+def _claims(result: Result) -> list[str]:
+    """The claims that this run supports, in words."""
+    if result.footer is None:
+        return []
+    return texts(qualified_claims(result.header, result.lines, result.footer.get("claims", {})))
 
 
 def _level_table(result: Result) -> Table:
@@ -248,7 +254,7 @@ def _print_reasons(console: Terminal, outcome: str, result: Result) -> None:
     console.print(Text(f"{outcome.replace('_', ' ')}:", style=_STYLES[outcome]))
     for reason, lines in told[:FIRST]:
         console.print(
-            Text(f"  {len(lines):,} x {cut(reason)}, such as {lines[0]['id']}"), soft_wrap=True
+            Text(f"  {len(lines):,} x {_begin(reason)}, such as {lines[0]['id']}"), soft_wrap=True
         )
     if rest := told[FIRST:]:
         left = sum(len(lines) for _, lines in rest)
@@ -256,6 +262,12 @@ def _print_reasons(console: Terminal, outcome: str, result: Result) -> None:
     if outcome == "unsupported" and "run file" in result.files:
         path = shlex.quote(str(result.files["run file"]))
         console.print(Text(f"  the way on: conform todo {path}"), soft_wrap=True)
+
+
+def _begin(reason: str) -> str:
+    """The first lines of a reason, on one line: what a process printed may be long."""
+    first, *more = reason.split("\n")
+    return cut(" ".join([first, *more[:2]]), 240)
 
 
 def _work(spent: Times) -> str:

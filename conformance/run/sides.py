@@ -116,7 +116,7 @@ def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Ch
         memory=settings.memory,
     )
     if isinstance(made, Port):
-        made.network, made.image = settings.network, settings.image
+        made.network, made.image, made.log = settings.network, settings.image, settings.log
     return made
 
 

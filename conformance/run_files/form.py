@@ -56,6 +56,7 @@ class Backend(TypedDict):
     name: str
     version: str | None
     device: str | None
+    title: NotRequired[Name]
     names: NotRequired[list[Space]]
 
 
@@ -68,6 +69,8 @@ class Header(TypedDict):
     started: str
     suite: str
     label: NotRequired[Name]
+    revision: NotRequired[Name]
+    url: NotRequired[Name]
     backend: Backend
     oracle: Backend
     host: dict[str, str]

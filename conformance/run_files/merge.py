@@ -28,7 +28,7 @@ class Merged:
             runs, reruns = reruns, []  # shards of one rerun
         first = runs[0]
         for run in runs[1:]:
-            check_same(run, first.header, str(first.path), also=("label",))
+            check_same(run, first.header, str(first.path), also=("label", "revision", "url"))
             _check_selection(run, first)
         lines = _lines(runs)
         for run in reruns:

@@ -13,6 +13,7 @@ from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import BASELINE
 from conformance.isolation import memory
 from conformance.isolation.child import START_TIMEOUT
+from conformance.run_files.identity import is_web_address
 from conformance.suite.shard import shard
 
 PREFIX = "conform-"
@@ -68,9 +69,23 @@ def size(text: str) -> Size:
 
 def one_line(text: str) -> str:
     """A short text without line breaks; raises ArgumentTypeError for any other."""
-    if len(text.splitlines()) > 1 or len(text) > 200:
-        raise argparse.ArgumentTypeError("a label is one line of at most 200 characters")
+    if not text or len(text.splitlines()) > 1 or len(text) > 200:
+        raise argparse.ArgumentTypeError("this is one line of at most 200 characters")
     return text
+
+
+def web_address(text: str) -> str:
+    """An address that starts with http:// or https://; raises ArgumentTypeError for any other."""
+    if not is_web_address(text):
+        raise argparse.ArgumentTypeError(f"{text!r} does not start with http:// or https://")
+    return text
+
+
+def commit_address(text: str) -> str:
+    """A web address with `{}` in it; raises ArgumentTypeError for any other text."""
+    if "{}" not in text:
+        raise argparse.ArgumentTypeError(f"{text!r} has no {{}}, where the revision belongs")
+    return web_address(text)
 
 
 def count(text: str) -> int:
@@ -155,6 +170,11 @@ BACKENDS = (
     ),
     Option("image", "the image of --isolate container", {"default": None, "metavar": "IMAGE"}),
     Option("network", "let a port's command use the network", {"action": "store_true"}),
+    Option(
+        "log",
+        "write all that a port is sent and answers into files of this folder, one for each process",
+        {"default": None, "metavar": "DIR"},
+    ),
     Option(
         "no-isolation",
         "run backend and oracle in the same process as the harness (for debuggers; no timeout, and "
@@ -245,10 +265,27 @@ OUTPUT = (
     *COUNTED,
     Option("run-file", "write the run here (JSON Lines)", {"default": None, "metavar": "FILE"}),
     Option(
-        "label",
-        "a label for a run that the version does not identify, such as $GITHUB_SHA: reports and "
-        "the dashboard show it beside the run",
+        "name",
+        "the name of the backend in reports and on the dashboard, where runs of one name are of "
+        "one configuration (default: what a port calls itself, or the backend's)",
         {"type": one_line, "default": None, "metavar": "TEXT"},
+    ),
+    Option(
+        "label",
+        "a label for a run that the version does not identify: reports and the dashboard show it "
+        "beside the run",
+        {"type": one_line, "default": None, "metavar": "TEXT"},
+    ),
+    Option(
+        "revision",
+        "the revision of the backend's source, such as $GITHUB_SHA; the dashboard links it with "
+        "--commit-url",
+        {"type": one_line, "default": None, "metavar": "TEXT"},
+    ),
+    Option(
+        "url",
+        "the address at which the run's report will stand, or that of the CI job: pages link it",
+        {"type": web_address, "default": None, "metavar": "URL"},
     ),
     Option(
         "resume",

@@ -33,6 +33,7 @@ class Settings:
     isolation: bool = True
     image: str | None = None
     network: bool = False
+    log: Path | None = None
     memory: int | None = MEMORY
     maxfail: int | None = None
     total_timeout: float | None = None
@@ -41,7 +42,10 @@ class Settings:
     findings: Path | None = None
     selection: Selection = field(default_factory=Selection)
     run_file: Path | None = None
+    name: str | None = None
     label: str | None = None
+    revision: str | None = None
+    url: str | None = None
     resume: Path | None = None
     report: Path | None = None
     junit: Path | None = None
@@ -88,6 +92,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         isolation=not value("no-isolation", False),
         image=_image(value("isolate"), value("image")),
         network=bool(value("network", False)),
+        log=path("log"),
         memory=value("memory", MEMORY),
         maxfail=value("maxfail"),
         total_timeout=value("total-timeout"),
@@ -106,7 +111,10 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
             levels=many("level") or LEVELS,
         ),
         run_file=path("run-file") or path("resume"),
+        name=value("name"),
         label=value("label"),
+        revision=value("revision"),
+        url=value("url"),
         resume=path("resume"),
         report=path("report"),
         junit=path("junit"),
@@ -135,6 +143,8 @@ def command(settings: Settings, program: str) -> str:
         words += ["--seed", str(settings.seed)]
     if settings.default_dtype != "float32":
         words += ["--default-dtype", settings.default_dtype]
+    if set(settings.selection.levels) != set(LEVELS):
+        words += [part for level in settings.selection.levels for part in ("--level", level)]
     if settings.spec:
         words += ["--spec", shlex.quote(str(settings.spec))]
     if settings.findings:

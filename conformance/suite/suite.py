@@ -103,6 +103,11 @@ class Suite:
                 rules.setdefault(program.rule, []).append(program.id)
         return rules
 
+    def prose(self, identifier: str | None) -> str:
+        """The prose of the rule of that ID, in Markdown; empty where no chapter has the rule."""
+        rules = (rule for chapter in self.chapters for rule in chapter.rules)
+        return next((rule.prose for rule in rules if rule.id == identifier), "")
+
     def select(self, selection: Selection) -> list[Program]:
         """Return the selected programs, in suite order, of all shards and outcomes.
 

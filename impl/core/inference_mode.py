@@ -34,6 +34,13 @@ def detached(alias):
     return alias
 
 
+def as_normal(alias):
+    """A new alias of an inference tensor as a normal tensor, which a wrapper of torch.func is."""
+    alias._storage = alias._storage.sharing()
+    alias._inference = alias._uncounted = False
+    return alias
+
+
 def recordable(operator, args) -> bool:
     """Whether an operator may record: some operand is not an inference tensor.
 
@@ -105,6 +112,9 @@ def check_flag(tensor) -> None:
 
 
 def check_save(tensor) -> None:
-    """Raise RuntimeError for an inference tensor, which cannot be saved for backward."""
-    if tensor._inference:
+    """Raise RuntimeError for an inference tensor, which cannot be saved for backward.
+
+    A function that torch.func differentiates may save it, as a wrapper.
+    """
+    if tensor._inference and not any(transform.wraps for transform in STATE.transforms):
         raise RuntimeError(messages.INFERENCE_SAVE)

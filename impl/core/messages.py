@@ -35,6 +35,13 @@ OUT_GRADIENT = (
     "the arguments requires grad."
 )
 UNDIFFERENTIABLE = "derivative for {} is not implemented"
+TRANSFORMED = (
+    "You are attempting to call Tensor.{0}(){1} inside of a function being transformed by a "
+    "functorch transform. This is unsupported, please attempt to use the functorch transforms "
+    "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call {0}() outside of a function being "
+    "transformed instead."
+)
+FUNCTIONAL = " (or perhaps using torch.autograd.functional.* APIs)"
 FORWARD_UNKNOWN = "Trying to use forward AD with aten::{} that does not support it."
 FORWARD_UNSUPPORTED = (
     "Trying to use forward AD with {} that does not support it because it has not been implemented "

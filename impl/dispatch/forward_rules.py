@@ -176,13 +176,16 @@ class Formulas:
 
 
 class Unsupported:
-    """Refuse, as torch does where it has no rule. Raises NotImplementedError."""
+    """Refuse, as torch does where it has no rule for the operator of this name. Raises
+    NotImplementedError."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, name: str, ending: str = "") -> None:
+        self.text, self.name, self.ending = text, name, ending
 
     def __call__(self, call: ForwardCall):
-        raise NotImplementedError(self.text)
+        ending = "." if self.ending and call.written else self.ending
+        name = self.name.rstrip("_") + "_" if call.written else self.name
+        raise NotImplementedError(self.text.format(name) + ending)
 
 
 def rule_of(op) -> Callable:
@@ -199,11 +202,11 @@ def _known(op) -> Callable:
     if stated == "reapplied":
         return Reapplied(True, **more)
     if stated == "unsupported":
-        text = messages.FORWARD_UNSUPPORTED.format(more["name"])
-        return Unsupported(text + messages.FORWARD_INVITATION if "invited" in more else text + ".")
+        ending = messages.FORWARD_INVITATION if "invited" in more else "."
+        return Unsupported(messages.FORWARD_UNSUPPORTED, more["name"], ending)
     if stated == "unknown" or op.node_name == "NotImplemented":
         name = op.formulas[0][1].operator if op.formulas else op.name
-        return Unsupported(messages.FORWARD_UNKNOWN.format(name))
+        return Unsupported(messages.FORWARD_UNKNOWN, name)
     if stated == "zeroed":
         return Formulas({"result": lambda F, self_t: self_t.zero_()})
     if stated is not None:
@@ -334,13 +337,14 @@ def propagate(op, args, outputs) -> None:
             forward_grad.note_on_node(output)
 
 
-def refuse(op, args) -> None:
-    """Raise NotImplementedError if an operand has a tangent and the operator has no rule."""
+def refuse(op, args, written: bool = False) -> None:
+    """Raise NotImplementedError if an operand has a tangent and the operator, which writes in place
+    if `written`, has no rule."""
     if not (forward_grad.is_entered() and forward_grad.is_seen()):
         return
     tangents = _tangents(op, args)
     if tangents and isinstance(rule := rule_of(op), Unsupported):
-        rule(ForwardCall(op, args, tangents))
+        rule(ForwardCall(op, args, tangents, written))
 
 
 def _reads_target(op, rule) -> bool:

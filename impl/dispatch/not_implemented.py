@@ -55,6 +55,22 @@ def require_scalar_type(value, kind) -> None:
         raise RuntimeError(f"expected scalar type {expected} but found {found}")
 
 
+def require_same_dtype(value, kind) -> None:
+    """Raise RuntimeError for a value of another NumPy dtype than the `kind` of the first operand of
+    a kernel that casts nothing (TensorIterator's check_all_same_dtype)."""
+    if value.dtype != kind:
+        expected, found = BY_NUMPY[kind].legacy, BY_NUMPY[value.dtype].legacy
+        raise RuntimeError(f"Found dtype {found} but expected {expected}")
+
+
+def require_gradient_dtype(argument: str, value, kind) -> None:
+    """Raise RuntimeError for a gradient of another NumPy dtype than the `kind` of the input of a
+    pooling."""
+    if value.dtype != kind:
+        expected, found = BY_NUMPY[kind].c_name, BY_NUMPY[value.dtype].c_name
+        raise RuntimeError(f"expected dtype {expected} for `{argument}` but got dtype {found}")
+
+
 def refuse_gradient(name: str, argument: str, tensor) -> None:
     """Raise RuntimeError for a tensor that requires grad where torch has no derivative for it."""
     if tensor is not None and STATE.enabled and requires_grad(tensor):

@@ -18,7 +18,7 @@ from impl.core.dtypes import (
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.core.strides import may_overlap, strides_of
+from impl.core.strides import strides_of
 from impl.dispatch import fast_path, forward_rules
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
@@ -35,7 +35,7 @@ from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
 from impl.dispatch.out import check_out, warn_discarded, warn_temporary, write_out
 from impl.dispatch.output_layout import OutputLayout
 from impl.dispatch.record import underived_write
-from impl.dispatch.rows import rows
+from impl.dispatch.rows import parts_in_order
 from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
@@ -61,6 +61,7 @@ class Operator(OutputLayout):
     _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_in_memory = None  # the kernel over an array that is written itself
+    _kernel_on_shared_memory = None  # the kernel for an operand in the memory that is written
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Operator(OutputLayout):
         self.written_by = written_by
         self.saved_as = saved_as
         self.memory = memory
-        self.elementwise = elementwise
+        self.elementwise = self.iterates = elementwise
         self._casts = promote is not None or compares
         self._casts_out = elementwise and promote is not None
         self.layout_sensitive = elementwise if layout_sensitive is None else layout_sensitive
@@ -145,6 +146,13 @@ class Operator(OutputLayout):
         """Register the kernel of a write in place, for operands of one shape, dtype and layout: it
         writes its first argument."""
         self._kernel_in_memory = kernel
+        return kernel
+
+    def on_shared_memory(self, kernel):
+        """Register the kernel of a write in place or to `out=` whose memory an operand has a part
+        of: it takes the array that will be written, whose elements it may change, and the operands,
+        which see that."""
+        self._kernel_on_shared_memory = kernel
         return kernel
 
     def __call__(self, *args):
@@ -251,7 +259,17 @@ class Operator(OutputLayout):
             raise RuntimeError(str(error)) from error
         return result if rounded is None else result.astype(rounded)
 
-    def _call_kernel_into(self, target: Tensor, raws, resizes: bool):
+    def _call_kernel_into(self, target: Tensor, operands, raws, resizes: bool):
+        """The kernel's result, for `target`, which one of the operands may share memory with."""
+        result = self._called_for(target, raws, resizes)
+        kernel = self._kernel_on_shared_memory
+        if kernel is None or (np.shape(result), result.dtype) != (target.shape, target._raw.dtype):
+            return result
+        if any(memory_overlap.share_memory(target, operand) for operand in operands):
+            return kernel(target._array(), *raws)
+        return result
+
+    def _called_for(self, target: Tensor, raws, resizes: bool):
         """The kernel's result, for `target`. Whether that has its shape, unless it `resizes`, and
         takes its dtype is looked at before the kernel is looked for, as in TensorIterator."""
         try:
@@ -332,7 +350,12 @@ class Operator(OutputLayout):
             memory_overlap.check_memory(
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )
-        result = self._call_kernel_into(target, raws, self.grows)
+        others = [args[i] for i in self.tensor_positions[1:]]
+        try:
+            result = self._call_kernel_into(target, others, raws, self.grows)
+        except Exception:
+            forward_rules.refuse(self, args, written=True)
+            raise
         if late:
             memory_overlap.check_memory(target, operands, memory.within, True)
         if self.grows and np.shape(result) != target._raw.shape:
@@ -342,7 +365,7 @@ class Operator(OutputLayout):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
-            self._write(target, result, raws)
+            self._write(target, result, args, raws)
             tangent.write()
             return target
         # Edges and saved inputs are those from before the write: afterwards the target has a new
@@ -350,7 +373,7 @@ class Operator(OutputLayout):
         # needs the overwritten values, a copy of them is saved, with its history.
         recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
         node = self.node(recorded, None, mask, edges, (target,))
-        self._write(target, result, raws)
+        self._write(target, result, args, raws)
         history = inplace.rebase_history(target, node)
         self.save_outputs(node, args, (target,))
         if STATE.node_creation_hooks:
@@ -358,14 +381,13 @@ class Operator(OutputLayout):
         tangent.write()
         return target
 
-    def _write(self, target: Tensor, result, raws) -> None:
-        """Write the result to the target. Where elements of its rows share memory, a row is made
-        when those before it are written, as TensorIterator goes through them."""
-        strides, shape = target._strides, target._raw.shape
-        if self.elementwise and strides is not None and may_overlap(shape, strides):
-            write.write_rows(target, rows(self, target, raws))
-        else:
+    def _write(self, target: Tensor, result, args, raws) -> None:
+        """Write the result to the target, in the order of TensorIterator where that shows."""
+        parts = parts_in_order(self, target, args, raws) if self.iterates else None
+        if parts is None:
             write.write(target, result)
+        else:
+            write.write_parts(target, parts)
 
     def _common(self, raws) -> np.dtype:
         """The NumPy dtype that the operands have in common."""
@@ -388,16 +410,26 @@ class Operator(OutputLayout):
             check_out(self.name, out, linked, plain=not self.grad_inputs)
         if self._validate_out is not None:
             self._check_out(out, raws)
-        if self.elementwise:
-            memory_overlap.check_overlap(out)
+        if self.elementwise and not (self.memory.disjoint or self.memory.within):
+            operands = [args[i] for i in self.tensor_positions]
+            memory_overlap.check_memory(out, operands, resolves=self.memory.resolves)
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
-        raw = self._call_kernel_into(out, raws, resizes=True)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
+        try:
+            raw = self._call_kernel_into(out, present, raws, resizes=True)
+        except Exception:
+            forward_rules.refuse(self, args)
+            raise
         if self._casts_out:
             warn_temporary(out, raw, common_dtype(raw, present))
-        if self.lays_out:
+        parts = None
+        if self.iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
+            parts = parts_in_order(self, out, args, raws)
+        if parts is not None:
+            write.write_parts(out, parts)
+        elif self.lays_out:
             write_out(out, raw, strides_of(raw))
         elif self.elementwise and (strided or not raw.size) and raw.ndim:
             write_out(out, raw, self._elementwise_strides(raw, args))

@@ -15,7 +15,7 @@ from impl.core.strides import has_zero_strides
 from impl.dispatch.kernel_parameters import public_name, signature_of
 from impl.kernels.casting import discards
 from impl.tensor import forward_grad
-from impl.tensor.memory_overlap import check_cast, check_overlap
+from impl.tensor.memory_overlap import check_cast, check_memory, check_overlap, share_memory
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.write import resize, write
 
@@ -74,9 +74,17 @@ def refusing_gradients(function):
         if outputs is not None and isinstance(out, (tuple, list)):
             written = [value for i, value in enumerate(out) if i in outputs]
         refuse_links(name, *inputs, written)
+        _refuse_dispatched(name, out)
         return function(*args, out=out, **named)
 
     return refusing
+
+
+def _refuse_dispatched(name: str, out) -> None:
+    """Raise KeyError under `allow_mutation_on_saved_tensors` for an operator whose outputs have
+    names of their own: torch's dispatch mode looks for one of the name "out"."""
+    if STATE.before_write is not None and (isinstance(out, (tuple, list)) or name.endswith("_ex")):
+        raise KeyError("out")
 
 
 def refuse_links(name: str, *values) -> None:
@@ -247,6 +255,28 @@ def stored(name: str, out, result):
     """The result of an operator, stored in `out=` where that is given. Raises as `store_exactly`
     does."""
     return result if out is None else store_exactly(name, out, result)
+
+
+def stored_elementwise(name: str, out, input: Tensor, result):
+    """`stored` where a TensorIterator goes through `out` and the input, which then must not share
+    memory in part."""
+    if isinstance(out, Tensor) and out._raw.shape == input._raw.shape:
+        check_out(name, out, result.requires_grad)
+        check_memory(out, (input,))
+    return stored(name, out, result)
+
+
+def stored_reduction(name: str, out, input: Tensor, compute, start=0):
+    """The result of a reduction, which `compute` makes, stored in `out=` where that is given: ATen
+    fills that with the number that it starts from, before it reads an input in the same memory."""
+    result = compute()
+    if out is None:
+        return result
+    same = (out._raw.shape, out._raw.dtype) == (result._raw.shape, result._raw.dtype)
+    if same and share_memory(input, out):
+        out._array()[...] = start
+        result = compute()
+    return store(name, out, result)
 
 
 def store_resized(name: str, out, result):

@@ -16,7 +16,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.read_only import read_only
 from impl.dispatch.gradient_plan import TENSOR_READS
-from impl.tape.saved_variable import unpack_tensor
+from impl.tape.saved_variable import read_tensor
 from impl.tensor import tensor
 
 # Arguments that may be any number; the other integers are sizes and dimensions.
@@ -111,7 +111,7 @@ _PARTS = (
 def _shown(node, name: str, value):
     saved_as = node._operator.saved_as
     if isinstance(value, list):
-        return tuple(unpack_tensor(v, node) for v in value)
+        return tuple(read_tensor(v, node) for v in value)
     if isinstance(value, (int, float, complex)):
         if name in node._operator.position:
             position = node._operator.position[name]
@@ -120,12 +120,12 @@ def _shown(node, name: str, value):
         if name == "dim" and saved_as.dim_as_tuple:
             value = (value,)
     if name in _NUMBERS:
-        return unpack_tensor(value, node)
+        return read_tensor(value, node)
     if type(value) is int:
         return _unsigned(value)
     if isinstance(value, tuple) and all(type(v) is int for v in value):
         return tuple(map(_unsigned, value))
-    return unpack_tensor(value, node)
+    return read_tensor(value, node)
 
 
 def _unsigned(value: int) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from sys import getrefcount
 
 from impl.core.ownership import NAME_AND_HOLDER
+from impl.core.state import STATE
 from impl.graph.accumulate_grad import AccumulateGrad
 
 
@@ -59,11 +60,17 @@ def exec_info(roots, targets, run_targets: bool) -> dict:
 
 
 def _parents(roots) -> dict:
-    """The nodes whose gradients go to it, for every node to which a path leads from the roots."""
+    """The nodes whose gradients go to it, for every node to which a path leads from the roots.
+
+    The graph of a function that torch.func transforms ends at its inputs, which torch has wrapped.
+    """
     parents: dict = {}
+    level = STATE.transforms[-1] if STATE.transforms else None
     known, pending = set(roots), list(roots)
     while pending:
         node = pending.pop()
+        if level is not None and node._wrapper_of is level:
+            continue
         for target in node._next_nodes if node._next_node is None else (node._next_node,):
             if target is None:
                 continue

@@ -86,7 +86,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         roots = task.validate_roots(roots)
         if accumulate and create_graph:
             warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
-        fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled
+        fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled and STATE.before_write is None
         if fast and not form.records:
             fast_backward.run(task, roots)
         elif fast and form is RECORDING:

@@ -13,6 +13,7 @@ import weakref
 
 from numpy import generic, ndarray
 
+from impl.core.state import STATE
 from impl.core.storage import Memory
 from impl.tensor.lazy_conj import SOURCES, source_of
 from impl.tensor.tensor import Tensor
@@ -61,7 +62,12 @@ class OutgoingVersions:
 
 
 def outgoing_versions(versions: dict, node, grads: list) -> OutgoingVersions | None:
-    """What `node` will make of the versions of its incoming gradients; None: all are 0."""
+    """What `node` will make of the versions of its incoming gradients; None: all are 0.
+
+    Under `allow_mutation_on_saved_tensors`, a dispatch mode, the kernels' writes are not counted.
+    """
+    if STATE.before_write is not None:
+        return OutgoingVersions(None)
     written = node._versions
     passed: tuple = ()
     if versions and not node._makes_gradient:

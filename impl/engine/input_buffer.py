@@ -6,6 +6,7 @@ from sys import getrefcount
 from typing import Any
 
 from impl.core.ownership import NAME_AND_HOLDER
+from impl.core.state import STATE
 
 
 class InputBuffer:
@@ -37,7 +38,7 @@ class InputBuffer:
         elif not form.records and getrefcount(held) == NAME_AND_HOLDER and held.base is None:
             held += gradient
             self.value = held
-            self.version += 1
+            self.version += STATE.before_write is None  # a dispatch mode counts no write
         else:
             held = None
             self.value, self.version = form.add(self.value, gradient), 0

@@ -2,7 +2,8 @@
 
 torch wraps tensors, one wrapper for each transform that runs (functorch's interpreters). Here the
 input of a transform is an alias that requires grad, and a result is detached unless its graph leads
-to a tensor of the caller: one of a transform that is still running, or one that requires grad.
+to a tensor of the caller: one of a transform that is still running, or one that requires grad. It
+is always detached for a caller in no_grad or inference mode, which records nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from impl.core.grad_mode import enable_grad
+from impl.core import grad_mode, inference_mode
 from impl.core.state import STATE
 from impl.graph.accumulate_grad import AccumulateGrad
+from impl.graph.edge import gradient_edge
 from impl.operators.views.as_strided import alias_view
+from impl.tape import dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
+from impl.tensor.views import as_view
 from impl.utils._pytree import tree_map
 
 _HOOKS = (
@@ -25,13 +30,24 @@ _HOOKS = (
 )
 
 
+def recorded() -> grad_mode.inference_mode:
+    """A block with grad mode on and inference mode off, in which torch runs a transform."""
+    return grad_mode.inference_mode(mode=False)
+
+
 class Transform:
     """One run of a transformed function, of which the tape below is told (`STATE.transforms`)."""
 
     forward = False
     """Whether it stands for torch's forward mode, in which nothing is saved for backward."""
 
+    wraps = False
+    """Whether torch wraps the tensors of the function, inference tensors in normal ones."""
+
     running = False
+
+    hooks: tuple = ()
+    """Those on saved tensors that wait while it runs."""
 
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch."""
@@ -47,40 +63,80 @@ class Transform:
         finally:
             STATE.transforms, self.running = before, False
 
+    @contextmanager
+    def hooks_aside(self) -> Iterator[None]:
+        """Run without hooks on saved tensors for the duration of a block."""
+        self.hooks, STATE.saved_hooks = STATE.saved_hooks, ()
+        try:
+            yield
+        finally:
+            STATE.saved_hooks = self.hooks
+
+
+class DualLevel(Transform):
+    """One run of a function of dual tensors, in forward mode."""
+
+    forward = wraps = True
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Enter the dual level for the duration of a block, in which tensors are no inference
+        tensors. Raises RuntimeError in a dual level."""
+        forward_grad.enter()
+        enabled = STATE.enabled
+        try:
+            with (
+                self.hooks_aside(),
+                super().run(),
+                grad_mode.inference_mode(mode=False),
+                grad_mode.set_grad_enabled(enabled),
+            ):
+                yield
+        finally:
+            forward_grad.leave()
+
+    @staticmethod
+    def dual(primal: Tensor, tangent: Tensor) -> Tensor:
+        """An alias of a tensor with this tangent, which is written where the alias is."""
+        result = dual_tensor.unrelated(alias_view(primal))
+        forward_grad.set_fw_grad(result, tangent)
+        return result
+
 
 class Level(Transform):
     """One run of a function that is differentiated."""
+
+    wraps = True
 
     def __init__(self, forward: bool = False, aliases: bool = False) -> None:
         """With `aliases` inputs that require grad show as aliases in the caller's graph, as the
         duals of torch's forward mode do; otherwise they do not show."""
         self.forward = forward
         self.aliases = aliases
-        self._hooks: tuple = ()
+        self.caller_records = True  # whether the grad mode is on where results are handed over
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
     def run(self) -> Iterator[None]:
         """Record a graph for the duration of a block, without hooks on saved tensors.
 
-        Raises RuntimeError where there are some, unless it stands for forward mode.
+        Inference mode is off in it. Raises RuntimeError where there are hooks, unless it stands for
+        forward mode.
         """
-        with self._without_hooks(), super().run(), enable_grad():
+        self.caller_records = STATE.enabled
+        with self._without_hooks(), super().run(), recorded():
             yield
 
     @contextmanager
     def _without_hooks(self) -> Iterator[None]:
         if not self.forward:
-            if any(level._hooks for level in STATE.transforms if isinstance(level, Level)):
+            if any(level.hooks for level in STATE.transforms if isinstance(level, Transform)):
                 raise RuntimeError(_HOOKS)
             with disable_saved_tensors_hooks(_HOOKS):
                 yield
             return
-        self._hooks, STATE.saved_hooks = STATE.saved_hooks, ()
-        try:
+        with self.hooks_aside():
             yield
-        finally:
-            STATE.saved_hooks = self._hooks
 
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch, whose forward mode records nothing."""
@@ -96,14 +152,18 @@ class Level(Transform):
     def _alias(self, value: Any) -> Tensor:
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
-        if value.requires_grad and not value.is_inference():
-            with enable_grad():
+        with recorded():
+            if value.is_inference():
+                alias = inference_mode.as_normal(value.detach())._requiring_grad()
+                alias._level = self
+            elif gradient_edge(value) is not None:
                 alias = alias_view(value)
-            if not self.aliases:
-                alias.grad_fn._is_wrapper = True
-        else:
-            alias = value.detach().requires_grad_()
-            alias._level = self
+                if not self.aliases:
+                    alias.grad_fn._wrapper_of = self
+            else:
+                alias = value.detach()._requiring_grad()
+                alias._level = self
+                forward_grad.pass_on(forward_grad.fw_grad(value), alias)
         self._originals[id(alias)] = alias, value
         return alias
 
@@ -116,7 +176,18 @@ class Level(Transform):
             return value
         if id(value) in self._originals:
             return self._originals[id(value)][1]
-        return value if self._belongs_to_caller(value) else value.detach()
+        kept = self.caller_records or value.grad_fn is None
+        return value if kept and self._belongs_to_caller(value) else self._unwrapped(value)
+
+    def _unwrapped(self, value: Tensor) -> Tensor:
+        """The tensor that torch's wrapper holds: without the graph, and a view where it is one."""
+        result = value.detach()
+        forward_grad.pass_on(self._for_caller(forward_grad.fw_grad(value)), result)
+        if value._view is None:
+            return result
+        base = value._view.base
+        original = self._originals.get(id(base))
+        return as_view(result, base.detach() if original is None else original[1])
 
     def _belongs_to_caller(self, tensor: Tensor) -> bool:
         if tensor.grad_fn is None:

@@ -14,7 +14,7 @@ from typing import Any
 from impl.core.registry import FUNCTIONS
 from impl.factories.generator import get_rng_state, set_rng_state
 from impl.func.levels import Transform
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 _RANDOM = (
@@ -60,7 +60,8 @@ def vmap(
                 row, shape = tree_flatten(func(*positional, **named))
             rows.append(row)
             shapes.append(shape)
-        return _stacked(name, rows, shapes[0], out_dims, size)
+        mapped = [(leaf, d) for leaf, d in zip(leaves, dims, strict=True) if d is not None]
+        return _stacked(name, rows, shapes[0], out_dims, size, mapped)
 
     return call
 
@@ -171,7 +172,9 @@ def _size(leaves: list, dims: list) -> int:
     return sizes[0]
 
 
-def _stacked(name: str, rows: list[list], spec: TreeSpec, out_dims: Any, size: int) -> Any:
+def _stacked(
+    name: str, rows: list[list], spec: TreeSpec, out_dims: Any, size: int, mapped: list
+) -> Any:
     """The results of all examples, or those of none where there are none, in one tensor each."""
     dims = _broadcast(out_dims, spec)
     if dims is None:
@@ -191,6 +194,30 @@ def _stacked(name: str, rows: list[list], spec: TreeSpec, out_dims: Any, size: i
         if dim is None:
             results.append(examples[0])
         else:
-            result = FUNCTIONS["stack"](list(examples), dim)
+            result = _of_argument(examples, dim, mapped)
+            if result is None:
+                result = FUNCTIONS["stack"](list(examples), dim)
             results.append(result if size else result.narrow(dim, 0, 0))
     return tree_unflatten(results, spec)
+
+
+def _of_argument(examples: tuple, dim: int, mapped: list) -> Tensor | None:
+    """The view of a mapped argument whose parts the examples are, if they are: torch's function
+    returns a view of the argument then. None for a result with a graph."""
+    first = examples[0]
+    for leaf, mapped_dim in mapped:
+        step = leaf.stride()[mapped_dim]
+        if not requires_grad(first) and all(
+            example._storage is leaf._storage
+            and example._offset == first._offset + number * step
+            and (example._raw.shape, example.stride()) == (first._raw.shape, first.stride())
+            and example.dtype is first.dtype
+            for number, example in enumerate(examples)
+        ):
+            at = dim % (first.dim() + 1)
+            shape, strides = [*first._raw.shape], [*first.stride()]
+            shape.insert(at, len(examples))
+            strides.insert(at, step)
+            whole = leaf._offset == first._offset and leaf._raw.shape == tuple(shape)
+            return leaf.detach() if whole else first.as_strided(shape, strides)
+    return None

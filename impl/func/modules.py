@@ -81,7 +81,7 @@ def _stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
         if len(flags) > 1:
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         stacked = FUNCTIONS["stack"](tensors)
-        result[name] = stacked.detach().requires_grad_() if flags == {True} else stacked
+        result[name] = stacked.detach()._requiring_grad() if flags == {True} else stacked
     return result
 
 

@@ -1,7 +1,8 @@
 """Transforms of functions: grad, vjp, jvp, and Jacobians (torch.func).
 
-All of them are backward passes: a Jacobian-vector product is the gradient of a vector-Jacobian
-product with respect to its cotangent, and `jacfwd` has the rows of `jacrev`.
+`jvp` calls the function with dual tensors. The others are backward passes: a Jacobian-vector
+product within another transform is the gradient of a vector-Jacobian product with respect to its
+cotangent, and `jacfwd` has the rows of `jacrev`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from impl.core.grad_mode import enable_grad
+from impl.core.inference_mode import as_normal
 from impl.core.registry import FUNCTIONS
+from impl.core.state import STATE
 from impl.engine.backward import grad as gradients
 from impl.factories.creation import zeros, zeros_like
-from impl.func.levels import Level
+from impl.func.levels import DualLevel, Level, recorded
 from impl.func.mapping import check_randomness, drawing
 from impl.operators.views.as_strided import alias_view
 from impl.tensor import forward_grad
@@ -120,7 +122,7 @@ def _pulled(outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
     if not pairs:
         return [zeros_like(x) for x in inputs]
     ends, seeds = zip(*pairs, strict=True)
-    with enable_grad():
+    with recorded():
         found = gradients(
             ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
         )
@@ -155,6 +157,8 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
                 f"outputs to the function. cotangents: {_written(given_shape)}, "
                 f"primal output: {_written(shape)}"
             )
+        seeds = [as_normal(seed.detach()) if seed.is_inference() else seed for seed in seeds]
+        level.caller_records = STATE.enabled
         return level.lowered(tree_unflatten(_pulled(outputs, inputs, seeds), spec))
 
     results = level.lowered(value), pull
@@ -229,6 +233,8 @@ def jvp(
                 f"{[*primal.shape]} while the given forward gradient is of size "
                 f"{[*tangent.shape]}."
             )
+    if not STATE.transforms:
+        return _dual_jvp(func, primals, directions, has_aux)
     level = Level(forward=True, aliases=True)
     with level.run():
         raised = level.raised(primals)
@@ -239,6 +245,22 @@ def jvp(
     reached = [alias_view(output) for output in level.lowered(outputs)]
     results = tree_unflatten(reached, shape), level.lowered(tree_unflatten(pushed, shape))
     return (*results, level.lowered(aux)) if has_aux else results
+
+
+def _dual_jvp(func: Callable, primals: tuple, directions: list, has_aux: bool) -> tuple:
+    """`jvp` outside of other transforms: the function of dual tensors."""
+    leaves, spec = tree_flatten(primals)
+    level = DualLevel()
+    with level.run():
+        duals = [level.dual(p, t) for p, t in zip(leaves, directions, strict=True)]
+        made = func(*tree_unflatten(duals, spec))
+        value, aux = _split(made, has_aux, "jvp(f, primals, tangents)")
+        outputs, shape = _only_tensors(value, "jvp(f, primals, tangents)")
+        tangents = [forward_grad.fw_grad(output) for output in outputs]
+        reached = [alias_view(output) for output in outputs]
+    pushed = [zeros_like(o) if t is None else t for o, t in zip(reached, tangents, strict=True)]
+    results = tree_unflatten(reached, shape), tree_unflatten(pushed, shape)
+    return (*results, aux) if has_aux else results
 
 
 def _check_pushed(role: str, tensor: Tensor) -> None:

@@ -7,6 +7,7 @@ import weakref
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
+from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
 
 _ids = itertools.count()
@@ -96,10 +97,13 @@ def register_node_hook(node, kind: str, *hook, **named) -> RemovableHandle:
 def retain_grad(tensor) -> None:
     """Make backward store `.grad` of a non-leaf; no effect on a leaf.
 
-    Raises RuntimeError for a tensor that does not require grad (torch.Tensor.retain_grad).
+    Raises RuntimeError for a tensor that does not require grad, and in a function that is being
+    transformed (torch.Tensor.retain_grad).
     """
     if not tensor.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if STATE.transforms:
+        raise RuntimeError(messages.TRANSFORMED.format("retain_grad", ""))
     # As in torch, a view whose grad_fn has not been regenerated since a write counts as a leaf.
     if tensor._node is None or tensor._retains_grad:
         return

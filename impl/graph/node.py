@@ -50,7 +50,7 @@ class Node:
     # For a view operator: function that returns the gradient of the only input as a view of the
     # incoming gradient.
     _view_backward: Any = None
-    _is_wrapper = False  # whether it stands for torch.func's wrapper of an input, which has no node
+    _wrapper_of: Any = None  # the transform whose wrapper of an input it stands for, without a node
     _is_identity = False  # whether the incoming gradient is passed on unchanged to the only edge
     _plan: Any = None  # the GradientPlan of an operator's node
     _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
@@ -142,9 +142,9 @@ class Node:
     def next_functions(self) -> tuple:
         """The edges, as a user sees them: past the wrappers of torch.func's inputs."""
         edges = self._edge_pairs()
-        if any(node is not None and node._is_wrapper for node, _ in edges):
+        if any(node is not None and node._wrapper_of for node, _ in edges):
             return tuple(
-                node.next_functions[0] if node is not None and node._is_wrapper else (node, number)
+                node.next_functions[0] if node is not None and node._wrapper_of else (node, number)
                 for node, number in edges
             )
         return edges

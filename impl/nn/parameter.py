@@ -78,7 +78,7 @@ PLAIN.add(Parameter)
 
 
 def _marked(data: Tensor, requires_grad: bool) -> Tensor:
-    result = data.detach().requires_grad_(requires_grad)
+    result = data.detach()._requiring_grad(requires_grad)
     if type(result) is not type(data):
         raise RuntimeError(
             f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
@@ -112,7 +112,7 @@ class Buffer(Tensor, metaclass=_BufferType):
     def __new__(cls, data: Any = None, *, persistent: bool = True):
         if data is None:
             data = empty(0)
-        result = data.detach().requires_grad_(data.requires_grad)
+        result = data.detach()._requiring_grad(data.requires_grad)
         result.persistent = persistent
         result._is_buffer = True
         return result

@@ -20,7 +20,7 @@ from impl.graph.edge import gradient_edge
 from impl.graph.node import Node
 from impl.graph.node_creation_hooks import created
 from impl.tape import custom_function_outputs
-from impl.tape.saved_variable import as_saved_variable, unpack_tensor
+from impl.tape.saved_variable import as_saved_variable, read_tensor
 from impl.tensor.tensor import Tensor, new, requires_grad
 
 
@@ -103,7 +103,7 @@ class BackwardCFunction(Node, FunctionCtx):
         if self._is_freed:
             raise RuntimeError(messages.FREED)
         tensors = tuple(
-            None if saved is None else unpack_tensor(saved, self) for saved in self._saved
+            None if saved is None else read_tensor(saved, self) for saved in self._saved
         )
         if self._forward_cls.clear_saved_tensors_on_access:
             self._saved, self._is_cleared = (), True

@@ -62,6 +62,10 @@ def primal(value: Any) -> Any:
     """A view of a tensor without its tangent (torch's _fw_primal); other values are unchanged."""
     if not isinstance(value, Tensor):
         return value
+    if any(transform.forward for transform in STATE.transforms):  # whose wrappers take aliases
+        result = unrelated(tensor_ops.alias_view(value))
+        result._tangent = None
+        return result
     result = unrelated(view_of(value, geometry(value)))
     if STATE.enabled and requires_grad(value):
         node = CppFunction()

@@ -104,9 +104,12 @@ class SavedVariable:
         """The raw value. Raises RuntimeError if it was modified since it was saved."""
         if self.packed is not None:
             return _elements(self.packed.value())
-        storage = self.storage
         if self.history and self.tensor is not None and self.tensor._node is None:
             raise RuntimeError(messages.DETACHED)
+        return self._unmodified(node)
+
+    def _unmodified(self, node):
+        storage = self.storage
         if storage.version != self.version:
             raw = self.raw if self.tensor is None else self.tensor._raw
             producer = self._history(node) if self.tensor is None else self.tensor.grad_fn
@@ -120,11 +123,14 @@ class SavedVariable:
         # A scalar that was shared after it was saved is now an array in the storage.
         return raw if raw.ndim or type(raw) is type(storage.buffer) else storage.buffer
 
-    def tensor_for(self, node) -> Tensor:
-        """The value as a tensor with its grad_fn, which for an output is `node`."""
+    def tensor_for(self, node, is_read: bool = False) -> Tensor:
+        """The value as a tensor with its grad_fn, which for an output is `node`.
+
+        A program that reads it (`is_read`) may have detached it in place; a formula may not.
+        """
         if self.packed is not None:
             return self.packed.tensor(node, self.number)
-        raw = self.array(node)
+        raw = self._unmodified(node) if is_read else self.array(node)
         return self.tensor if self.tensor is not None else self._rebuilt(raw, self._history(node))
 
     def _history(self, node):
@@ -275,6 +281,19 @@ def unpack_tensor(value, node):
     return value
 
 
+def read_tensor(value, node):
+    """The value of `_saved_self` or `ctx.saved_tensors`: as `unpack_tensor`, but for a tensor that
+    was detached in place, which only a formula refuses."""
+    version = 0
+    if type(value) is Versioned:
+        value, version = value.tensor, value.version
+    if isinstance(value, Tensor):
+        return _unmodified(value, version)
+    if type(value) is SavedVariable:
+        return value.tensor_for(node, is_read=True)
+    return unpack_tensor(value, node)
+
+
 def _refit(node) -> None:
     """Have the engine look at the node's gradients: a saved value has another dtype or shape than
     when it was saved."""
@@ -288,12 +307,15 @@ def _elements(tensor: Tensor):
 
 
 def _checked(tensor: Tensor, version: int) -> Tensor:
+    if tensor._memory is not None and tensor._detached:
+        raise RuntimeError(messages.DETACHED)
+    return _unmodified(tensor, version)
+
+
+def _unmodified(tensor: Tensor, version: int) -> Tensor:
     memory = tensor._memory
-    if memory is not None:
-        if tensor._detached:
-            raise RuntimeError(messages.DETACHED)
-        if memory.version != version:
-            raise_version_mismatch(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, version)
+    if memory is not None and memory.version != version:
+        raise_version_mismatch(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, version)
     return tensor
 
 

@@ -45,16 +45,15 @@ _NESTED = "Nested forward mode AD is not supported at the moment"
 
 
 def refuse_nested() -> None:
-    """Raise RuntimeError if a dual level is active."""
-    if _level is not None:
+    """Raise RuntimeError if a dual level is active, unless a transform has entered it."""
+    if _level is not None and not any(transform.forward for transform in STATE.transforms):
         raise RuntimeError(_NESTED)
 
 
 def enter() -> int:
     """Enter the dual level and return its number. Raises RuntimeError if one is active."""
     global _level
-    refuse_nested()
-    if any(transform.forward for transform in STATE.transforms):
+    if _level is not None or any(transform.forward for transform in STATE.transforms):
         raise RuntimeError(_NESTED)
     _level = Level()
     block_fast_path_everywhere(1)
@@ -127,6 +126,12 @@ def _attach(tensor: Tensor, tangent: Tensor) -> None:
     tensor._tangent = tangent
     _level.holders.append(weakref.ref(tensor))
     inference_mode.use_slow_path(tensor)  # also in threads that are running already
+
+
+def pass_on(tangent: Tensor | None, to: Tensor) -> None:
+    """Give a tensor that has no tangent the one of a tensor of the same shape, if that has one."""
+    if tangent is not None and fw_grad(to) is None:
+        _attach(to, tangent)
 
 
 def note_on_node(output: Tensor) -> None:

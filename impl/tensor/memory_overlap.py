@@ -126,6 +126,16 @@ def is_same_memory(a: Tensor, b: Tensor) -> bool:
     )
 
 
+def share_memory(a: Tensor, b) -> bool:
+    """Whether a tensor has some memory that another one, or a value that is none, has too."""
+    return (
+        isinstance(b, Tensor)
+        and a._storage.buffer is b._storage.buffer
+        and not isinstance(b, LazyConjTensor)
+        and np.shares_memory(a._array(), b._array())
+    )
+
+
 def _range(tensor: Tensor) -> tuple[int, int]:
     """The range of bytes of its storage that a dense tensor covers, the end excluded."""
     size = tensor.element_size()

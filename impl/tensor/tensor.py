@@ -118,12 +118,19 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set requires_grad. Raises RuntimeError for integers, and for False on a non-leaf."""
+        """Set requires_grad. Raises RuntimeError for integers, for False on a non-leaf, and in a
+        function that is being transformed."""
         if not isinstance(requires_grad, bool):
             raise TypeError(
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type_name(requires_grad)}"
             )
+        if STATE.transforms:
+            raise RuntimeError(messages.TRANSFORMED.format("requires_grad_", messages.FUNCTIONAL))
+        return self._requiring_grad(requires_grad)
+
+    def _requiring_grad(self, requires_grad: bool = True) -> Tensor:
+        """`requires_grad_` within functions that are being transformed, too."""
         if requires_grad and self.dtype.category < FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self._node is not None:
@@ -257,9 +264,9 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def tolist(self):
         """The elements as nested lists of Python numbers (a number if 0-dim).
 
-        Raises RuntimeError for a ZeroTensor.
+        Raises RuntimeError for a ZeroTensor with elements.
         """
-        if self._is_zerotensor():
+        if self._is_zerotensor() and self._raw.size:
             raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
         return _python(self._raw)
 

@@ -7,11 +7,10 @@ import numpy as np
 from impl.core import inference_mode
 from impl.core.sizes import check_resized
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides, extent, strided
+from impl.core.strides import contiguous_strides, extent, may_overlap, strided
 from impl.tensor import resize_storage
 from impl.tensor.geometry import elements
 from impl.tensor.lazy_conj import LazyConjTensor
-from impl.tensor.memory_overlap import _is_expanded
 from impl.tensor.tensor import Tensor
 
 
@@ -23,7 +22,7 @@ def write(target: Tensor, value) -> None:
     if isinstance(target, LazyConjTensor):
         # In the target's dtype first: NumPy negates neither bools nor unsigned integers as wanted.
         value = target.resolve(np.asarray(value).astype(array.dtype, copy=False))
-    if _is_expanded(target):
+    if target._strides is not None and may_overlap(target._raw.shape, target._strides):
         # Several elements share a location: only the changed ones must be written.
         changed = array != value
         array[changed] = value[changed]
@@ -32,12 +31,12 @@ def write(target: Tensor, value) -> None:
     inference_mode.count(target)
 
 
-def write_rows(target: Tensor, rows) -> None:
+def write_parts(target: Tensor, parts) -> None:
     """`write` of parts of the target, (key, value) each, that are made one after the other."""
     if STATE.before_write is not None:
         STATE.before_write(target)
     array = target._array()
-    for key, value in rows:
+    for key, value in parts:
         array[key] = value
     inference_mode.count(target)
 
@@ -59,6 +58,8 @@ def resize(tensor: Tensor, shape, strides=None) -> None:
     `strides` None stands for row-major. Raises RuntimeError for sizes of too many elements.
     """
     check_resized(shape)
+    if tensor._raw.shape == tuple(shape) and strides in (None, tensor.stride()):
+        return
     row_major = contiguous_strides(shape)
     steps = row_major if strides is None else strides
     size = extent(shape, steps)

@@ -1,52 +1,13 @@
-"""Badges for a README: SVG pictures with a configuration's status at one level."""
+"""The badges of a configuration: its status at each level."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from conformance.base.levels import LEVELS, NOT_COMPARED
-from conformance.history.claims import text
+from conformance.run_files.qualified_claims import torch
+from reports.badge import Badge, badge
 from reports.dashboard.archive import ArchivedRun
-from reports.dashboard.charts import COMPARED, text_width
+from reports.dashboard.charts import COMPARED
 from reports.dashboard.overview import Current
-from reports.text import visible
-
-COLOURS = {
-    "conforms": "#14703f",
-    "diverges": "#b3202c",
-    "known": "#6a45b0",
-    "other_version": "#0b6577",
-    "none": "#5b626d",
-}
-"""Background colours; white text on each has a contrast of at least 4.5."""
-
-PADDING = 7
-
-
-@dataclass(frozen=True)
-class Badge:
-    """A badge of a configuration and a level: file name, texts, and the geometry of its picture."""
-
-    file: str
-    level: str
-    label: str
-    message: str
-    colour: str
-
-    @property
-    def title(self) -> str:
-        """The badge's text for screen readers."""
-        return f"{self.label}: {self.message}"
-
-    @property
-    def left(self) -> float:
-        """Width of the left part."""
-        return round(text_width(self.label) + 2 * PADDING, 1)
-
-    @property
-    def right(self) -> float:
-        """Width of the right part."""
-        return round(text_width(self.message) + 2 * PADDING, 1)
 
 
 def badges(state: Current) -> list[Badge]:
@@ -54,8 +15,9 @@ def badges(state: Current) -> list[Badge]:
     made = []
     for level in LEVELS:
         message, colour = _said(level, state)
-        file = f"badges/{state.configuration.slug}-{level}.svg"
-        made.append(Badge(file, level, visible(state.name), message, COLOURS[colour]))
+        made.append(
+            badge(f"{state.configuration.slug}-{level}", state.name, level, message, colour)
+        )
     return made
 
 
@@ -82,7 +44,7 @@ def _said(level: str, state: Current) -> tuple[str, str]:
     if ended["known"]:
         return f"{level}: {ended['known']:,} known{apart}", "known"
     if versions := claimed(state, level):
-        return f"{text(level, versions)}{apart}", "none" if missing else "conforms"
+        return f"{level}, {torch(versions)}{apart}", "none" if missing else "conforms"
     if ended["other_version"]:
         return f"{level}: {ended['other_version']:,} as another version{apart}", "other_version"
     if ended["conforms"]:

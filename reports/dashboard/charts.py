@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from conformance.base.levels import LEVELS
 from reports.dashboard.archive import ArchivedRun
@@ -36,6 +37,8 @@ class Point:
     version: str
     conforms: int
     compared: int
+    apart: bool
+    """Whether it is of other programs than the points of the line."""
 
     @property
     def text(self) -> str:
@@ -86,32 +89,27 @@ class Bars:
 def agreement(states: Iterable[VersionState], torch: Mapping[str, str]) -> Agreement:
     """The agreement of a configuration with its oracle, by version and level.
 
+    The points of a line are of the same programs: those that all of these versions compared. A
+    version that compared less than half of the newest one's programs stands apart, with its own.
     `torch` has the version of torch for each of these versions, if that is all that differs.
     """
-    tallies: dict[str, dict[str, tuple[int, int]]] = {}
-    for state in states:
-        if not state.runs:
-            continue
-        tallies[state.version] = {
-            level: (ended["conforms"], compared)
-            for level, ended in state.total.levels.items()
-            if (compared := sum(ended[kind] for kind in COMPARED))
-        }
-    shares = [
-        100 * conforms / compared
-        for levels in tallies.values()
-        for conforms, compared in levels.values()
-    ]
-    lowest = _lowest(shares)
-    versions = list(tallies)
+    seen = {state.version: _compared(state) for state in states if state.runs}
+    versions = [version for version, levels in seen.items() if any(levels.values())]
+    shares = {
+        level: _shares({version: seen[version][level] for version in versions}) for level in LEVELS
+    }
+    lowest = _lowest(
+        100 * share.conforms / share.compared for row in shares.values() for share in row.values()
+    )
     panels = []
     for level in LEVELS:
         points = [
-            _point(place, len(versions), lowest, visible(version), *tallies[version][level])
+            _point(place, len(versions), lowest, visible(version), shares[level][version])
             for place, version in enumerate(versions)
-            if level in tallies[version]
+            if version in shares[level]
         ]
-        steps = [f"{'L' if at else 'M'}{point.x} {point.y}" for at, point in enumerate(points)]
+        joined = [point for point in points if not point.apart]
+        steps = [f"{'L' if at else 'M'}{point.x} {point.y}" for at, point in enumerate(joined)]
         panels.append(Panel(level, points, "".join(steps)))
     table = [
         (
@@ -131,6 +129,54 @@ def agreement(states: Iterable[VersionState], torch: Mapping[str, str]) -> Agree
     return Agreement(panels, [visible(version) for version in versions], lowest, table, ticks)
 
 
+class _Share(NamedTuple):
+    """How many programs conform, of how many that were compared; `apart` if of other programs than
+    those of the line."""
+
+    conforms: int
+    compared: int
+    apart: bool
+
+
+def _compared(state: VersionState) -> dict[str, dict[str, bool]]:
+    """By level, the programs that were compared, and whether each conforms."""
+    found: dict[str, dict[str, bool]] = {level: {} for level in LEVELS}
+    for area, run in state.runs.items():
+        part = run.digest.parts[area]
+        names = run.archive.roster(part.roster).ids
+        for place, level in enumerate(LEVELS):
+            verdicts = [standing.levels[place] for standing in run.digest.standings]
+            found[level].update(
+                (name, verdicts[number] == "conforms")
+                for name, number in zip(names, part.standings, strict=True)
+                if verdicts[number] in COMPARED
+            )
+    return found
+
+
+def _shares(seen: Mapping[str, Mapping[str, bool]]) -> dict[str, _Share]:
+    """By version, the share of conforming programs at one level; versions are in order."""
+    common: set[str] = set()
+    joined: list[str] = []
+    newest = 0
+    for version in reversed(list(seen)):
+        names = seen[version].keys()
+        if not names:
+            continue
+        shared = common & names if joined else set(names)
+        newest = newest or len(names)
+        if 2 * len(shared) >= newest:
+            common = shared
+            joined.append(version)
+    found = {}
+    for version, conforms in seen.items():
+        if version in joined:
+            found[version] = _Share(sum(conforms[name] for name in common), len(common), False)
+        elif conforms:
+            found[version] = _Share(sum(conforms.values()), len(conforms), True)
+    return found
+
+
 def _step(count: int) -> int:
     """The distance of the labelled places among so many, such that there are at most TICKS."""
     return max(1, math.ceil((count - 1) / (TICKS - 1)))
@@ -142,17 +188,16 @@ def _across(place: int, count: int) -> float:
     return round(INSET[0] + (place / (count - 1) if count > 1 else 0.5) * width, 1)
 
 
-def _point(
-    place: int, count: int, lowest: int, version: str, conforms: int, compared: int
-) -> Point:
+def _point(place: int, count: int, lowest: int, version: str, share: _Share) -> Point:
     height = PANEL[1] - 2 * INSET[1]
-    up = (100 * conforms / compared - lowest) / (100 - lowest)
+    up = (100 * share.conforms / share.compared - lowest) / (100 - lowest)
     return Point(
         x=_across(place, count),
         y=round(INSET[1] + (1 - up) * height, 1),
         version=version,
-        conforms=conforms,
-        compared=compared,
+        conforms=share.conforms,
+        compared=share.compared,
+        apart=share.apart,
     )
 
 
@@ -234,14 +279,3 @@ def seconds(runs: dict[str, ArchivedRun]) -> Bars | None:
     ]
     rows = [(visible(area), [f"{value:.1f}" for value in sides[area]]) for area in by_time]
     return Bars(bars, ["Oracle (s)", "Backend (s)"], rows)
-
-
-def text_width(text: str, size: float = 11) -> float:
-    """An upper estimate of the width of a text in Verdana of that size."""
-    return round(sum(_width(character) for character in text) * size, 1)
-
-
-def _width(character: str) -> float:
-    if character in "il.,:;|!'()[]fjt ":
-        return 0.42
-    return 0.95 if character in "mwMW@%" else 0.66

@@ -6,19 +6,22 @@ import hashlib
 import math
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypedDict
 
 import msgspec
 
 from conformance.run_files.categories import category
+from conformance.run_files.causes import causes
 from conformance.run_files.changes import Standing, levels
 from conformance.run_files.reading import loads, read_run
 from conformance.run_files.run import Run, schema
 from reports.attention import attended
+from reports.causes import Shown, shown
 from reports.dashboard.store import Store
 
-FORMAT = 4
+FORMAT = 5
 """Version of the digest format; a store of another version is discarded."""
 
 SKIPPED = ("expected", "got")
@@ -31,6 +34,15 @@ class Backend(msgspec.Struct, frozen=True):
     name: str
     version: str | None
     device: str | None
+    title: str | None = None
+    """The name it is known by, if that is not the one by which `--backend` finds it."""
+
+
+class Caused(msgspec.Struct, frozen=True):
+    """A cause of divergences of a run, and the IDs of its programs by area."""
+
+    shown: Shown
+    members: dict[str, list[str]]
 
 
 class Roster(msgspec.Struct, frozen=True):
@@ -59,6 +71,8 @@ class Digest(msgspec.Struct, frozen=True):
 
     run: str
     label: str
+    revision: str
+    url: str
     started: str
     suite: str
     backend: Backend
@@ -69,6 +83,8 @@ class Digest(msgspec.Struct, frozen=True):
     stale: list[str]
     standings: list[Standing]
     parts: dict[str, Part]
+    causes: list[Caused]
+    """Those of most programs first."""
     claims: dict[str, list[str]]
     """By level, the versions of torch for which the run supports it, newest first."""
     ulps: dict[str, dict[str, float | None]]
@@ -89,6 +105,8 @@ def digest(path: str | os.PathLike[str], store: Store) -> str:
     made = Digest(
         run=_clean(header["run"]),
         label=_clean(header.get("label", "")),
+        revision=_clean(header.get("revision", "")),
+        url=_clean(header.get("url", "")),
         started=_clean(header["started"]),
         suite=_clean(header["suite"]),
         backend=_backend(header["backend"]),
@@ -103,10 +121,23 @@ def digest(path: str | os.PathLike[str], store: Store) -> str:
         stale=[_clean(entry) for entry in (run.footer or {}).get("stale", ())],
         parts={_clean(area): _part(lines, table, store) for area, lines in areas.items()},
         standings=list(table),
+        causes=_causes(run),
         claims=(run.footer or {}).get("claims", {}),
         ulps=_ulps(run),
     )
     return store.put(msgspec.json.encode(made))
+
+
+def _causes(run: Run) -> list[Caused]:
+    found = []
+    for cause in causes(run.programs, run.levels):
+        members: dict[str, list[str]] = {}
+        for line in cause.lines:
+            members.setdefault(_clean(line["area"]), []).append(_clean(line["id"]))
+        text = shown(cause)
+        text = replace(text, key=_clean(text.key), program=_clean(text.program))
+        found.append(Caused(text, members))
+    return found
 
 
 def _part(lines: list[dict[str, Any]], table: dict[Standing, int], store: Store) -> Part:
@@ -151,9 +182,9 @@ def _ulps(run: Run) -> dict[str, dict[str, float | None]]:
 
 
 def _backend(described: dict[str, Any]) -> Backend:
-    fields = (described.get(field) for field in ("name", "version", "device"))
-    name, version, device = (None if text is None else _clean(text) for text in fields)
-    return Backend(name or "", version, device)
+    fields = (described.get(field) for field in ("name", "version", "device", "title"))
+    name, *others = (None if text is None else _clean(text) for text in fields)
+    return Backend(name or "", *others)
 
 
 def _clean(text: object) -> str:

@@ -13,6 +13,7 @@ from conformance.run_files.changes import KINDS, Changes, Standing, changes
 from conformance.suite.areas import AREAS
 from reports.categories import SYMBOLS
 from reports.dashboard.archive import ArchivedRun
+from reports.dashboard.causes import Group, current_groups, groups
 from reports.dashboard.ledger import Flaky, Ledger
 from reports.dashboard.series import Configuration, Series, named
 from reports.summary import AreaRow
@@ -29,6 +30,9 @@ class Step:
     changes: Changes | None
     added: list[Attended]
     """The new programs with their standings."""
+    causes: dict[str, list[Group]]
+    """By kind of change, the causes of the programs that diverge now (`diverges`; added ones among
+    them), or that diverged before (`conforms`)."""
 
     @property
     def fresh(self) -> int:
@@ -83,6 +87,7 @@ class Current:
     versions: list[VersionState]
     steps: list[Step]
     attended: list[Attended]
+    causes: list[Group]
     flaky: list[Flaky]
 
     @property
@@ -193,6 +198,7 @@ def current(configuration: Configuration, ledger: Ledger) -> Current:
         versions=versions,
         steps=[_step(series) for series in wide],
         attended=_attended(runs),
+        causes=current_groups(runs),
         flaky=[one for series in wide for one in ledger.flaky(series)],
     )
 
@@ -230,11 +236,21 @@ def ordered(areas: Iterable[str]) -> list[str]:
 def _step(series: Series) -> Step:
     *earlier, after = series.complete()
     if not earlier:
-        return Step(series, after, None, None, [])
+        return Step(series, after, None, None, [], {})
     before, now = earlier[-1], after.standings()
     found = changes(before.standings(), now)
+    worse = [change.id for change in found.of_kind("diverges")]
+    better = [change.id for change in found.of_kind("conforms")]
     return Step(
-        series, after, before, found, [Attended(name, after, now[name]) for name in found.added]
+        series,
+        after,
+        before,
+        found,
+        [Attended(name, after, now[name]) for name in found.added],
+        {
+            "diverges": groups(after, [*worse, *found.added], before),
+            "conforms": groups(before, better),
+        },
     )
 
 

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import minor, order
+from conformance.run_files.qualified_claims import NARROWING
+from reports.badge import file_name
 from reports.dashboard.archive import ArchivedRun
 from reports.dashboard.digest import Backend
 from reports.summary import described, selected
-
-NARROWING = ("rules", "operators", "dtypes", "ids", "failed_in", "shard")
-"""Criteria of a selection that leave only a part of an area: such a run stands for no area."""
 
 FLAKY_WINDOW = 100
 """Number of runs of the same versions that are searched for flaky programs."""
@@ -185,9 +184,10 @@ def _selection(run: ArchivedRun) -> dict[str, list[str]]:
 
 
 def _bare(backend: Backend) -> str:
-    """A backend's name without its device; a version of torch in the history is torch."""
+    """The name that a backend is known by, without its device; a version of torch in the history is
+    torch."""
     name = _TORCH if _OF_HISTORY.fullmatch(backend.name) else backend.name
-    return name.removesuffix(f":{backend.device}")
+    return backend.title or name.removesuffix(f":{backend.device}")
 
 
 def _sides(version: str) -> tuple[str, str]:
@@ -208,7 +208,7 @@ def _slug(subject: Subject, others: Iterable[Configuration]) -> str:
         words.append(subject.default_dtype)
     if (subject.oracle, subject.oracle_device) != (_TORCH, "cpu"):
         words += ["against", subject.oracle, subject.oracle_device or ""]
-    plain = re.sub(r"[^A-Za-z0-9._]+", "-", "-".join(filter(None, words))).strip("-.")[:80]
+    plain = file_name("-".join(filter(None, words)))
     taken = {other.slug.lower() for other in others}
     slug, turn = plain or "backend", 2
     while slug.lower() in taken:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.base.outputs import writing
 from conformance.run_files.changes import KINDS
+from conformance.run_files.identity import is_web_address
 from conformance.suite.areas import AREAS
+from reports.badge import picture
 from reports.categories import SYMBOLS, WORDS
 from reports.dashboard.archive import (
     Archive,
@@ -23,6 +27,7 @@ from reports.dashboard.archive import (
 from reports.dashboard.badges import badges
 from reports.dashboard.charts import BARS, PANEL, agreement, errors, seconds
 from reports.dashboard.ledger import Ledger
+from reports.dashboard.log import log
 from reports.dashboard.overview import (
     KIND_SYMBOLS,
     KIND_WORDS,
@@ -34,11 +39,11 @@ from reports.dashboard.overview import (
 from reports.dashboard.series import Configuration, Series, configurations, named
 from reports.dashboard.store import Store
 from reports.folder import write_site
-from reports.page import STYLES, render, template
+from reports.page import STYLES, render
 from reports.payload import json_text, packed
 from reports.text import shortened, visible
 
-FEW = 12
+FEW = 8
 """Length of a list on the overview, which has one for every configuration."""
 
 LISTED = 40
@@ -67,17 +72,19 @@ def build(
     store: Path,
     processes: int = 0,
     tell: Callable[[str], None] = lambda _: None,
+    commit_url: str | None = None,
 ) -> Archive:
     """Write the site of the run files under `runs` into `site`, and return the archive read.
 
-    The output is a deterministic function of the run files. The folder `store` caches digests.
+    The output is a deterministic function of the run files and of `commit_url`: the address of a
+    revision, with `{}` in its place. The folder `store` caches digests.
     Raises ArchiveError if there is no run file, OutputError if a file cannot be written.
     """
 
     def made() -> tuple[Archive, dict[str, str]]:
         archive = read_archive(runs, Store(store), processes, tell)
         tell(f"making the pages of {len(archive.runs):,} runs")
-        return archive, _files(archive) if archive.runs else {}
+        return archive, _files(archive, commit_url) if archive.runs else {}
 
     with writing(store):
         try:
@@ -92,7 +99,7 @@ def build(
     return archive
 
 
-def _files(archive: Archive) -> dict[str, str]:
+def _files(archive: Archive, commit_url: str | None) -> dict[str, str]:
     """The site's files by name; data come first, so that a written page never lacks its data."""
     found = configurations(archive.runs)
     series = [one for configuration in found for one in configuration.series]
@@ -109,7 +116,7 @@ def _files(archive: Archive) -> dict[str, str]:
     said = {one.configuration.slug: badges(one) for one in states}
     for slug in said:
         for badge in said[slug]:
-            files[badge.file] = template("dashboard/badge.svg.j2").render(badge=badge)
+            files[badge.file] = picture(badge)
     common: dict[str, Any] = {
         "levels": LEVELS,
         "not_compared": NOT_COMPARED,
@@ -124,6 +131,7 @@ def _files(archive: Archive) -> dict[str, str]:
         "page_of": page_of,
         "run_name": run_name,
         "run_label": run_label,
+        "commit": partial(commit, commit_url),
         "named": named,
         "panel": PANEL,
         "bars": BARS,
@@ -147,6 +155,7 @@ def _files(archive: Archive) -> dict[str, str]:
             seconds=seconds(state.runs),
             badges=said[configuration.slug],
             previous=_previous(configuration.series),
+            logs=[(series, log(series, ledger)) for series in configuration.wide()],
             **common,
         )
     first, second = headline(states)
@@ -193,8 +202,14 @@ def page_of(configuration: Configuration) -> str:
 
 
 def run_name(run: ArchivedRun) -> str:
-    """A run's name in lists: its start time, and its label or else its ID."""
-    return visible(f"{run.moment[:16].replace('T', ' ')}, {run_label(run) or run.id}")
+    """A run's name in lists: its start time, and its label, or else its revision or its ID."""
+    told = run_label(run) or shortened(run.digest.revision, 12) or run.id
+    return visible(f"{run.moment[:16].replace('T', ' ')}, {told}")
+
+
+def commit(template: str | None, run: ArchivedRun) -> str:
+    """The address of a run's revision; empty without a template."""
+    return template.replace("{}", quote(run.digest.revision, safe="")) if template else ""
 
 
 def run_label(run: ArchivedRun) -> str:
@@ -241,7 +256,8 @@ def _index(archive: Archive, ledger: Ledger, names: dict[str, list[str]]) -> dic
                 run.version,
                 int(run.digest.complete),
                 run.file,
-                run_label(run),
+                run_label(run) or shortened(run.digest.revision, 12),
+                run.digest.url if is_web_address(run.digest.url) else "",
             ]
             for run in archive.runs
         ],

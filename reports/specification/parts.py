@@ -14,6 +14,7 @@ from conformance.history.steps import ChangedRule, Step
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.suite.chapters import Chapter, Rule
+from reports.specification.drawings import drawn
 from reports.specification.prose import Prose
 from reports.specification.source import highlighted
 from reports.specification.traces import Observed, observed
@@ -28,7 +29,8 @@ VERSIONS_PAGE = ("torch", "torch.html", "Versions of torch")
 class Example:
     """A program of a rule: its source, the oracle's trace, and its standing in every run.
 
-    `said` are the texts of the errors and warnings in the trace.
+    `said` are the texts of the errors and warnings in the trace; `drawn` is the part of the trace
+    from which the program is drawn.
     """
 
     program: Program
@@ -37,6 +39,7 @@ class Example:
     missing: str
     entries: list[Entry]
     said: list[str]
+    drawn: dict[str, Any] | None
 
 
 @dataclass(eq=False)
@@ -144,6 +147,7 @@ def _example(program: Program, recording: Recorded, made: list[Column]) -> Examp
         missing,
         [column.entry(program, trace) for column in made],
         list(_said(trace)) if trace else [],
+        drawn(trace) if trace else None,
     )
 
 

@@ -12,20 +12,23 @@ from conformance.base.outputs import writing
 from conformance.execution.history import History, VersionView
 from conformance.execution.recorded import Recorded
 from conformance.execution.recordings import is_recorded
-from conformance.history import claims as supported
 from conformance.history.changes import NOTED
+from conformance.history.claims import claims
 from conformance.history.steps import PLACES, Step, steps
 from conformance.observe.fields import KINDS, compared_fields
 from conformance.run_files.categories import CATEGORIES
+from conformance.run_files.identity import torch_version
+from conformance.run_files.qualified_claims import Claim, qualified_claims, texts
 from conformance.run_files.run import Run
 from conformance.suite.chapters import Chapter
+from reports.badge import Badge, badge, file_name, picture
 from reports.categories import SYMBOLS, WORDS
 from reports.folder import write_site
-from reports.page import STYLES, render
+from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import json_text, packed
 from reports.specification.parts import PAGES, VERSIONS_PAGE, Part, Section, parts_of, prose_of
 from reports.specification.prose import Prose
-from reports.specification.verdicts import ABSENT, Claim, Column, claims, columns, worst
+from reports.specification.verdicts import ABSENT, Column, Counted, columns, counted, worst
 from reports.specification.versions import (
     STATUS_SIGNS,
     STATUS_WORDS,
@@ -34,14 +37,22 @@ from reports.specification.versions import (
     shifts,
 )
 from reports.summary import described
-from reports.text import listed, visible
+from reports.text import visible
 
 SCRIPTS = {
     "torch": ("text.js", "theme.js", "specification/static.js"),
     "version": ("text.js", "theme.js", "specification/static.js"),
     "index": ("text.js", "unpack.js", "theme.js", "specification/search.js"),
     "checklist": ("text.js", "theme.js", "specification/checklist.js"),
-    "chapter": ("text.js", "theme.js", "specification/chapter.js"),
+    "chapter": (
+        "text.js",
+        "unpack.js",
+        "values.js",
+        "steps.js",
+        *DRAWING_SCRIPTS,
+        "theme.js",
+        "specification/chapter.js",
+    ),
 }
 DRAWN = {**WORDS, ABSENT: "not in the run"}
 SIGNS = {**SYMBOLS, ABSENT: "·"}
@@ -65,38 +76,27 @@ BESIDE: dict[str, list[str]] = {
 class Standing:
     """A run with the chapters that it covers completely, and the claims for these.
 
-    `oracle` is the name in a claim, `torch 2.13`, where the claim has no versions of torch.
+    `counted` has the counts behind the claim to each level.
     """
 
     column: Column
     whole: list[Part]
+    counted: list[Counted]
     claims: list[Claim]
-    oracle: str
 
     @property
     def texts(self) -> list[str]:
-        """The claims, those of levels with the same versions as one: `values, torch 2.15`."""
-        grouped: dict[tuple[str, ...], list[str]] = {}
-        for claim in self.claims:
-            if claim.holds:
-                grouped.setdefault(claim.versions, []).append(claim.level)
+        """The claims with their exceptions, those of levels with the same terms as one."""
+        return [visible(text) for text in texts(self.claims)]
+
+    @property
+    def badges(self) -> list[Badge]:
+        """A badge for each claim."""
+        name = self.column.name
         return [
-            supported.text(listed(names), versions)
-            if versions
-            else f"{listed(names)}, {self.oracle}"
-            for versions, names in grouped.items()
+            badge(f"{file_name(name)}-{one.level}", name, one.level, f"{one.level}, {one.terms}")
+            for one in self.claims
         ]
-
-    @property
-    def unsupported(self) -> int:
-        """The number of programs that the claim has to except."""
-        entries = [entry for part in self.whole for entry in part.entries(self.column)]
-        return sum(entry.category == "unsupported" for entry in entries)
-
-    @property
-    def areas(self) -> str:
-        """The areas to which the claim is restricted."""
-        return visible(listed([part.chapter.area for part in self.whole]))
 
 
 def build(
@@ -145,14 +145,21 @@ def _files(
         "worst": worst,
         "kinds": (*CATEGORIES, "not_applicable", ABSENT),
     }
-    files = {part.page: _page("chapter", page=part.page, part=part, **common) for part in parts}
+    files = {
+        part.page: _page("chapter", page=part.page, part=part, traces=_traces(part), **common)
+        for part in parts
+    }
+    standings = [_standing(column, parts, recording) for column in made]
+    for standing in standings:
+        for made_badge in standing.badges:
+            files[made_badge.file] = picture(made_badge)
     files["checklist.html"] = _page("checklist", page="checklist", **common)
     files["index.html"] = _page(
         "index",
         page="index",
         level_texts=LEVEL_TEXTS,
         fields={level: _fields(level) for level in LEVELS},
-        standings=[_standing(column, parts, recording) for column in made],
+        standings=standings,
         claimed=_claimed(recording.oracle),
         recording=visible(_named(recording)),
         beside=BESIDE,
@@ -201,7 +208,7 @@ def _named(recording: Recorded) -> str:
 def _page(name: str, **values: Any) -> str:
     return render(
         f"specification/{name}.html.j2",
-        styles=(*STYLES, "specification/site.css"),
+        styles=(*STYLES, *DRAWING_STYLES, "specification/site.css"),
         scripts=SCRIPTS[name],
         **values,
     )
@@ -234,24 +241,31 @@ def _standing(column: Column, parts: list[Part], recording: Recorded) -> Standin
         # A recording has its own name; the claim is about the recorded oracle.
         oracle = recording.oracle
     history = recording.history if isinstance(recording, VersionView) else None
-    versions = _supported(column, whole, oracle, history)
-    found = claims([entry for part in whole for entry in part.entries(column)], versions)
-    return Standing(column, whole, found, _claimed(oracle))
+    header = {**column.run.header, "oracle": oracle}
+    if len(whole) < len(parts):
+        areas = [part.chapter.area for part in whole]
+        header["selection"] = {**header["selection"], "areas": areas}
+    lines = [column.lines[program.id] for part in whole for program in part.chapter.programs]
+    versions = _supported(header, lines, whole, history)
+    counts = counted([entry for part in whole for entry in part.entries(column)], versions)
+    name = "" if versions is not None else _claimed(oracle)
+    return Standing(column, whole, counts, qualified_claims(header, lines, versions or {}, name))
 
 
 def _supported(
-    column: Column, whole: list[Part], oracle: dict[str, Any], history: History | None
+    header: dict[str, Any],
+    lines: list[dict[str, Any]],
+    whole: list[Part],
+    history: History | None,
 ) -> dict[str, list[str]] | None:
     """The versions of torch for which a run supports each level in these chapters.
 
     None where the oracle is not torch.
     """
-    header = {**column.run.header, "oracle": oracle}
-    if supported.version_of(header) is None:
+    if torch_version(header) is None:
         return None
     programs = {program.id: program for part in whole for program in part.chapter.programs}
-    lines = [column.lines[name] for name in programs]
-    return supported.claims(header, lines, programs.get, history)
+    return claims(header, lines, programs.get, history)
 
 
 def _index(parts: list[Part]) -> list[Any]:
@@ -274,6 +288,12 @@ def _index(parts: list[Part]) -> list[Any]:
         ]
         for part in parts
     ]
+
+
+def _traces(part: Part) -> str:
+    """The parts of the traces from which the programs of a chapter are drawn, by their IDs."""
+    examples = [one for section in part.sections for one in section.examples]
+    return packed(json_text({one.program.id: one.drawn for one in examples if one.drawn}))
 
 
 def _programs(section: Section) -> str:

@@ -44,16 +44,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A run's claim to a level: whether it `holds`, and a text with the counts behind it.
-
-    `versions` are those of torch for which it holds, newest first; none if the oracle is another.
-    """
+class Counted:
+    """The counts behind a claim to a level as text, and whether it `holds` without exception."""
 
     level: str
     holds: bool
     text: str
-    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,31 +136,31 @@ def _shown(text: str | None) -> str:
     return shortened(visible(text or ""), LONG)
 
 
-def claims(
+def counted(
     entries: Sequence[Entry], supported: Mapping[str, Sequence[str]] | None = None
-) -> list[Claim]:
-    """The claims of a backend, one for each level, from its entries for whole chapters.
+) -> list[Counted]:
+    """The counts for each level, from a backend's entries for whole chapters.
 
-    A claim holds if every program was run and none diverges, known divergences included; the
+    A level holds if every program was run and none diverges, known divergences included; the
     unsupported ones are counted. A level without any compared program cannot be claimed. If the
     oracle is torch, `supported` has the versions for which the run supports each level.
     """
     missing = Counter(entry.category for entry in entries if not entry.levels)
-    return [_claim(level, entries, missing, supported) for level in LEVELS]
+    return [_counted(level, entries, missing, supported) for level in LEVELS]
 
 
-def _claim(
+def _counted(
     level: str,
     entries: Sequence[Entry],
     missing: Counter[str],
     supported: Mapping[str, Sequence[str]] | None,
-) -> Claim:
+) -> Counted:
     found = Counter(entry.levels[level] for entry in entries if entry.levels)
     others = found["other_version"]
     if found["diverges"]:
-        return Claim(level, False, f"diverges in {count(found['diverges'], 'program')}")
+        return Counted(level, False, f"diverges in {count(found['diverges'], 'program')}")
     if not found["conforms"] and not others:
-        return Claim(level, False, "nothing was compared")
+        return Counted(level, False, "nothing was compared")
     text = f"conforms in {count(found['conforms'], 'program')}"
     if others:
         text += f"; {others:,} as another version of torch"
@@ -172,7 +168,6 @@ def _claim(
         if missing[kind]:
             text += f"; {missing[kind]:,} {WORDS[kind]}"
     if supported is not None:
-        versions = tuple(supported.get(level, ()))
-        return Claim(level, bool(versions), text, versions)
+        return Counted(level, bool(supported.get(level)), text)
     holds = not (others or missing["error"] or missing["not_run"])
-    return Claim(level, holds, text)
+    return Counted(level, holds, text)

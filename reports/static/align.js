@@ -26,13 +26,6 @@ function aligned(expected, got, program) {
   });
 }
 
-const stepsOf = (trace) => (trace?.steps ?? []).map((step) => [step.statement, step]);
-
-function advance(state, step) {
-  for (const [name, observation] of Object.entries(step?.changed ?? {})) state.set(name, observation);
-  for (const name of step?.deleted ?? []) state.delete(name);
-}
-
 function nameRows(steps, before, states) {
   const names = new Set(steps.flatMap((step) => Object.keys(step?.changed ?? {})));
   // A name deleted on one side only is a difference; one deleted on both is in the row `deleted`.

@@ -14,6 +14,7 @@ async function showProgram(position) {
       .sort((one, other) => one.step - other.step), // of one statement in the order of the levels
   };
   const place = document.getElementById("program");
+  const source = sourceBlock(program);
   place.replaceChildren(...[
     crumbs(position),
     title(position, program),
@@ -21,8 +22,10 @@ async function showProgram(position) {
     reasons(position, program),
     divergenceTable(program),
     specificationTable(program),
-    reproduce(position),
-    sourceBlock(program),
+    ruleProse(position),
+    reproduce(position, program),
+    source,
+    drawingBlock(program, source.querySelector(".code")),
     traces(program),
   ].filter(Boolean));
 }
@@ -55,7 +58,7 @@ function title(position, program) {
   const filtered = (name, value) => value === null ? null
     : element("a", { href: addressOf("", { [name]: value }) }, element("span", { class: "muted" }, `${name} `), visible(value));
   const seconds = [["oracle", program.seconds.oracle], ["backend", program.seconds.backend]]
-    .filter(([, value]) => typeof value === "number").map(([who, value]) => `${who} ${(value * 1000).toPrecision(2)} ms`).join(", ");
+    .filter(([, value]) => typeof value === "number").map(([who, value]) => `${who} ${durationText(value)}`).join(", ");
   const ulp = Object.entries(program.ulp ?? {}).map(([dtype, error]) => `${dtype} ${typeof error === "number" ? error.toLocaleString("en", { maximumSignificantDigits: 4 }) : error} ULP`).join(", ");
   return element("header", { class: "program-title" },
     element("p", { class: "program-verdict" }, badge(kind)),
@@ -177,12 +180,27 @@ function specificationTable({ specification }) {
     specification.map(({ line, expected, got }) => [`line ${line ?? "?"}`, ...pairNodes(expected, got, "float64")]));
 }
 
-function reproduce(position) {
-  const command = `conform show ${shellQuoted(run.id[position])} --backend ${shellQuoted(run.backend.name)} --oracle ${shellQuoted(run.oracle.name)}`;
-  const button = element("button", { type: "button", id: "copy-command" }, "Copy command");
-  button.addEventListener("click", () => copy(command, button));
+// The rule's prose, which the page has for rules that are not conformed to.
+function ruleProse(position) {
+  const rule = cell("rule", position);
+  const kept = rule && document.querySelector(`#rules > [data-rule="${CSS.escape(rule)}"]`);
+  return kept ? element("details", { class: "entries rule-prose", open: true }, element("summary", {}, "The rule ", visible(rule)), kept.cloneNode(true)) : null;
+}
+
+function showCommand(position) {
+  const words = ["conform", "show", run.id[position], "--backend", run.backend.name, "--oracle", run.oracle.name];
+  if (run.about.seed) words.push("--seed", String(run.about.seed));
+  if (run.about.dtype !== "float32") words.push("--default-dtype", run.about.dtype);
+  return words.map(shellQuoted).join(" ");
+}
+
+function reproduce(position, program) {
+  const command = showCommand(position);
+  const button = (id, word, text) => element("button", { type: "button", id, on: { click: ({ target }) => copy(text(), target) } }, word);
   return element("section", { class: "reproduce", "aria-label": "Reproduce" },
-    element("code", { id: "command" }, visible(command)), button);
+    element("code", { id: "command" }, visible(command)),
+    element("span", {}, button("copy-command", "Copy command", () => command), " ",
+      categoryOf(position) === "conforms" ? null : button("copy-issue", "Copy as an issue", () => issueText(position, program, command))));
 }
 
 function sourceBlock(program) {
@@ -198,6 +216,22 @@ function sourceBlock(program) {
       return element("li", { class: levels ? `marked${isOther(program, levels) ? " as-other" : ""}` : null },
         element("code", {}, nodes.length ? nodes : " "), levels ? markChips(levels, program) : null);
     })));
+}
+
+// The drawing begins at the first difference; narrow windows have it folded.
+function drawingBlock(program, code) {
+  const sides = [["expected", program.expected], ["got", program.got]].filter(([, trace]) => trace?.steps?.length)
+    .map(([word, trace]) => ({ word, trace }));
+  if (!sides.length) return null;
+  const folded = element("details", { class: "drawing-of fold" },
+    element("summary", {}, "Drawing ", element("span", { class: "muted" }, "graph and memory at each statement")));
+  // Values differ from the first divergence of their level on: before it, they are accepted.
+  const began = program.divergences.find(({ level }) => level === "values")?.step ?? Infinity;
+  const differ = (statement, one, two, dtype) => statement >= began
+    && (one.length !== two.length || one.some((value, at) => !sameScalar(value, two[at]) && !isNear(value, two[at], dtype)));
+  listenToDrawing(folded, code, async () => sides, { first: program.divergences[0]?.step, differ });
+  folded.open = matchMedia("(min-width: 761px)").matches;
+  return element("section", { class: isOther(program, program.divergences.map(({ level }) => level)) ? "as-other" : null }, folded);
 }
 
 function traces(program) {

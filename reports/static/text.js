@@ -70,6 +70,12 @@ function number(value) {
   return value.toLocaleString("en");
 }
 
+// A duration in seconds as text: "0.52 ms", "29 ms", "2.9 s".
+function durationText(seconds) {
+  const [value, unit] = seconds < 1 ? [seconds * 1000, "ms"] : [seconds, "s"];
+  return `${value.toLocaleString("en", { maximumSignificantDigits: 2 })} ${unit}`;
+}
+
 function counted(value, singular, plural = `${singular}s`) {
   return `${number(value)} ${value === 1 ? singular : plural}`;
 }

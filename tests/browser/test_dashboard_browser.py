@@ -264,3 +264,12 @@ def test_a_page_can_be_used_by_keyboard(go: Any) -> None:
     for _ in range(14):
         page.switch_to.active_element.send_keys(Keys.TAB)
         assert focus_is_seen(page)
+
+
+def test_a_program_leads_to_its_report(opened: Any, tmp_path: Path) -> None:
+    lines = [made_runs.diverging("TIES-02.1", "ties", rule="TIES-02")]
+    made_archive.run(tmp_path / "runs", 0, lines, url="https://ci.example/7/report.html")
+    build(tmp_path / "runs", tmp_path / "site", tmp_path / "store")
+    page = opened((tmp_path / "site" / "programs.html").as_uri(), "#TIES-02.1", mark=MARK)
+    link = one(page, "#program table a[href^='https:']")
+    assert link.get_attribute("href") == "https://ci.example/7/report.html#TIES-02.1"

@@ -9,6 +9,9 @@ import made_runs
 import pytest
 from report_page import address, all_of, keys, one, ready, report, shows, texts, urgent, wait
 
+from conformance.suite.chapters import read_spec
+from reports.specification.prose import Prose
+
 pytestmark = pytest.mark.browser
 
 
@@ -87,3 +90,62 @@ def test_a_run_that_conforms_has_no_causes(opened: Any, tmp_path: Path) -> None:
     page = opened(report(tmp_path, [made_runs.line("SEED-01.1", "seeds")]))
     ready(page)
     assert not all_of(page, ".causes")
+
+
+def real(folder: Path, **header: Any) -> str:
+    """A report of a divergence of a real rule with prose, and of one that no chapter has."""
+    rule = next(rule for chapter in read_spec() for rule in chapter.rules if rule.id == "TIES-02")
+    told = {"rule": rule.id, "sentence": rule.sentence}
+    lines = [
+        made_runs.diverging("TIES-02.1", "ties", **told),
+        made_runs.diverging("SEED-01.1", "seeds", rule="SEED-01"),
+        made_runs.line("TIES-02.2", "ties", **told),
+    ]
+    return report(folder, lines, **header)
+
+
+def test_the_program_of_a_rule_has_the_rules_prose(opened: Any, tmp_path: Path) -> None:
+    page = opened(real(tmp_path), "#TIES-02.1")
+    prose = one(page, ".rule-prose .prose").text
+    rule = next(rule for chapter in read_spec() for rule in chapter.rules if rule.id == "TIES-02")
+    assert prose.split()[:3] == Prose({}, {}).plain(rule.prose).split()[:3]
+    page = opened(real(tmp_path), "#SEED-01.1")  # its sentence is not that of the chapter's rule
+    assert all_of(page, ".rule-prose") == []
+
+
+def issue(page: Any) -> str:
+    """The text that the page copies as that of an issue."""
+    kept = "navigator.clipboard.writeText = async (text) => { window.copied = text; }"
+    page.execute_script(kept)
+    one(page, "#copy-issue").click()
+    return str(wait(lambda: page.execute_script("return window.copied")))
+
+
+def test_a_divergence_is_copied_as_the_text_of_an_issue(opened: Any, tmp_path: Path) -> None:
+    header = {
+        "seed": 7,
+        "revision": "8d4e08a",
+        "url": "https://ci.example/7/report.html",
+        "backend": {"name": "cmd: node port.js", "title": "mine", "version": "3", "device": "cpu"},
+    }
+    page = opened(real(tmp_path, **header), "#TIES-02.1")
+    text = issue(page)
+    assert text.startswith("### `TIES-02.1`: diverges\n\n> ")
+    assert "```python\nimport torch\n" in text
+    assert "- values, line 4, `x.grad.values`: expected `[2, 2, 2]`, got `[2, 0.1, 2]`" in text
+    assert "- got: `mine 3 (cpu)`, revision `8d4e08a`" in text
+    assert "`conform show TIES-02.1 --backend 'cmd: node port.js' --oracle torch --seed 7`" in text
+    assert text.endswith("- report: https://ci.example/7/report.html#TIES-02.1\n")
+    page = opened(real(tmp_path), "#TIES-02.2")
+    assert all_of(page, "#copy-issue") == []
+
+
+def test_the_text_of_an_issue_cannot_be_ended_by_its_quotations(
+    opened: Any, tmp_path: Path
+) -> None:
+    line = made_runs.diverging("`A`", "ties", sentence="a <b>\n# c")
+    line["source"] = "text = '```'\n"
+    page = opened(report(tmp_path, [line]), "#%60A%60")
+    text = issue(page)
+    assert text.startswith("### `` `A` ``: diverges\n\n> a &lt;b> # c\n\n")
+    assert "````python\ntext = '```'\n````\n" in text

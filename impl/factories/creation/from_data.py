@@ -103,7 +103,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
         return result
     if requires_grad:
         return flagged("asarray", result, True)
-    return result.requires_grad_(False) if result.is_leaf else result.detach()
+    return result._requiring_grad(False) if result.is_leaf else result.detach()
 
 
 def _as_array(obj, d: dtype | None, device, copy: bool | None) -> Tensor:

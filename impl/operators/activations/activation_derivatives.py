@@ -12,7 +12,7 @@ import numpy as np
 from impl.core.dtypes import REDUCED, WIDE
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
-from impl.dispatch.not_implemented import no_derivative
+from impl.dispatch.not_implemented import no_derivative, require_same_dtype
 from impl.kernels.reduced_precision import kept_where, rounded_once
 from impl.kernels.vectorized import LONG_VECTOR, VECTOR, in_whole_vectors
 from impl.operators.pointwise.special import erf_of, expit
@@ -298,6 +298,7 @@ softplus_backward.gradient(
 @operator(node="LogSigmoidBackwardBackward0", **HIDDEN)
 @rounded_once
 def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Array:
+    require_same_dtype(grad_output, self.dtype)
     below = self < 0
     part = buffer / (1 + buffer)
     return np.where(below, 1 - part, part) * grad_output

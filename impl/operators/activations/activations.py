@@ -42,7 +42,10 @@ def relu(self: Array) -> Array:
 relu.gradient(self="F.threshold_backward(grad, result, 0)")
 
 
-@operator(**HIDDEN, complex=NoComplex("threshold_cpu"))
+_NO_CHECK = MemoryOverlap(within=True, operands="none")
+
+
+@operator(**HIDDEN, complex=NoComplex("threshold_cpu"), memory=_NO_CHECK)
 def threshold(self: Array, threshold, value) -> Array:
     """self where it is above `threshold`, else `value` (torch.nn.functional.threshold)."""
     return _above(self, threshold, value)
@@ -58,7 +61,7 @@ def _above(x, threshold, value):
     node="ThresholdBackward1",
     **HIDDEN,
     complex=NoComplex("threshold_cpu"),
-    memory=MemoryOverlap(within=True),
+    memory=_NO_CHECK,
 )
 def threshold_into(self: Array, threshold, value) -> Array:
     return _above(self, threshold, value)

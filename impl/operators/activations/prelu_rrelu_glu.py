@@ -10,7 +10,12 @@ from impl.core.strides import is_permuted
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.not_implemented import no_derivative, require_floating, require_full_precision
+from impl.dispatch.not_implemented import (
+    no_derivative,
+    require_floating,
+    require_full_precision,
+    require_same_dtype,
+)
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.activations.activations import HIDDEN, leaky
 from impl.operators.pointwise.special import expit
@@ -144,6 +149,7 @@ glu.forward(lambda F, self_t, self, dim, result: F.glu_jvp(result, self, self_t,
 )
 @rounded_once
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array):
+    require_same_dtype(grad_output, self.dtype)
     above = self > 0
     of_self = np.where(above, grad_output, weight * grad_output)
     of_weight = np.where(above, 0, self * grad_output)
@@ -187,6 +193,7 @@ written(
 
 @operator(function=False, method=False, node="GluBackwardBackward0", layout_sensitive=True)
 def glu_backward(grad_output: Array, self: Array, dim) -> Array:
+    require_same_dtype(grad_output, self.dtype)
     value, gate = np.split(self, 2, dim)
     sigmoid = expit(gate)
     return np.concatenate([grad_output * sigmoid, _of_gate(grad_output, value, sigmoid)], dim)

@@ -13,7 +13,7 @@ from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.not_implemented import not_implemented, require_scalar_type
 from impl.dispatch.out import check_out, store
 from impl.dispatch.record import underived_out
 from impl.kernels.reduced_precision import widened
@@ -124,6 +124,7 @@ def log_softmax_along(self: Array, dim) -> Array:
 
 @operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
+    require_scalar_type(output, grad_output.dtype)
     dim = wrap_dim(dim, output.ndim)
     if output.ndim and output.dtype in WIDE:
         result = grad_output * output
@@ -137,6 +138,7 @@ def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
 
 @operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False)
 def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
+    require_scalar_type(output, grad_output.dtype)
     dim = wrap_dim(dim, output.ndim)
     if output.ndim and output.dtype in WIDE:
         result = np.exp(output)

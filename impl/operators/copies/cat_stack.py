@@ -15,6 +15,7 @@ from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.out import store
 from impl.tensor import memory_overlap
+from impl.tensor.formatting import tensor_text
 from impl.tensor.tensor import Tensor
 
 
@@ -289,13 +290,14 @@ def meshgrid(tensors, *, indexing=None):
 def _check_coordinates(tensors) -> None:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     for tensor in tensors:
         if tensor._raw.ndim > 1:
             raise RuntimeError(
-                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}"
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
+                + tensor_text(tensor._raw)
             )
-    if len({tensor.dtype for tensor in tensors}) > 1:
-        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
 
 
 def _grids(tensors) -> list[Tensor]:

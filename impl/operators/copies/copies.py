@@ -94,6 +94,7 @@ def copy_onto_itself(self: Array, src: Array) -> Array:
     return np.array(self)
 
 
+copy.iterates = True
 for _op in (copy, copy_onto_itself):
     _op.gradient(
         self=lambda F, grad: F.new_zeros(grad, grad.shape),

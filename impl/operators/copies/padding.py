@@ -9,7 +9,7 @@ import numpy as np
 from impl.core.memory_formats import formatted_as
 from impl.dispatch.definition import Array, native, operator, written
 from impl.dispatch.facts import CastPolicy, SavedAs
-from impl.dispatch.not_implemented import refuse_bool
+from impl.dispatch.not_implemented import refuse_bool, require_scalar_type
 from impl.kernels.casting import filled
 from impl.kernels.reduced_precision import add_at, widened
 from impl.tensor.allocation import preserved
@@ -156,6 +156,7 @@ def _operators(kind: str, ndim: int, positions, check):
         return formatted_as(_taken(input, places(input.shape, padding)), input)
 
     def backward(grad_output: Array, input: Array, padding) -> Array:
+        require_scalar_type(input, grad_output.dtype)
         return formatted_as(
             _added_back(grad_output, places(input.shape, padding), input.shape), input
         )

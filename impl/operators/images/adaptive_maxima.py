@@ -9,7 +9,7 @@ from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size
 from impl.dispatch.definition import Array, function, native
-from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.not_implemented import not_implemented, require_gradient_dtype
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.adaptive_pooling import (
     check_for_one,
@@ -64,6 +64,8 @@ def _define(ndim: int):
 
     def backward(grad_output: Array, self: Array, indices: Array) -> Array:
         check_gradient(grad_output.shape, f"adaptive_max_pool{ndim}d")
+        name = "grad_output" if ndim == 2 else "gradOutput"
+        require_gradient_dtype(name, grad_output, self.dtype)
         result = scatter_plane(grad_output, indices, self.shape, ndim)
         return formatted_as(result, self) if ndim == 2 else result
 

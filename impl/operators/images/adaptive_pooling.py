@@ -15,6 +15,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator, written
 from impl.dispatch.facts import CastPolicy, not_implemented
+from impl.dispatch.not_implemented import require_scalar_type
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling_windows import check_gradient, check_not_empty, is_one_size
 from impl.operators.images.resampling import resampled
@@ -61,6 +62,7 @@ def _define(ndim: int):
 
     def backward(grad_output: Array, self: Array) -> Array:
         check_gradient(grad_output.shape, name)
+        _check_gradient_dtype(grad_output, self, ndim)
         sizes = [*zip(self.shape[-ndim:], grad_output.shape[-ndim:], strict=True)]
         if grad_output.dtype in REDUCED:
             result = _spread(grad_output, self.shape, [windows(n, m) for n, m in sizes])
@@ -79,6 +81,17 @@ def _define(ndim: int):
         grad_output=f"F.{name}_op(grad, grad_output_shape[-{ndim}:])",
         self=written(lambda F, grad, self_shape: F.new_zeros(grad, self_shape)),
     )
+
+
+def _check_gradient_dtype(grad_output, input, ndim: int) -> None:
+    if ndim == 3:
+        require_scalar_type(grad_output, input.dtype)
+    elif grad_output.dtype != input.dtype:
+        expected, found = BY_NUMPY[input.dtype].c_name, BY_NUMPY[grad_output.dtype].c_name
+        raise RuntimeError(
+            f"adaptive_avg_pool2d_backward_out_cpu_template: Expected dtype {expected} for "
+            f"`grad_output` but got dtype {found}"
+        )
 
 
 def _spread(grad, shape, parts) -> np.ndarray:

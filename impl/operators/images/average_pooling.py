@@ -12,7 +12,11 @@ from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator, taking_out
 from impl.dispatch.facts import CastPolicy
-from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.not_implemented import (
+    not_implemented,
+    require_gradient_dtype,
+    require_scalar_type,
+)
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling import zeros_of_self
 from impl.operators.images.pooling_windows import Windows, check_sizes, sizes_for, sizes_for_one
@@ -90,6 +94,10 @@ def _avg_pool_operators(ndim: int):
         count_include_pad,
         divisor_override,
     ) -> Array:
+        if ndim == 2:
+            require_gradient_dtype("gradOutput", grad_output, self.dtype)
+        else:
+            require_scalar_type(grad_output, self.dtype)
         windows = windows_of(self, kernel_size, stride, padding, ceil_mode)
         result = _avg_pool_backward(
             grad_output, self.shape, windows, count_include_pad, divisor_override

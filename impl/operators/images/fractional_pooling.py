@@ -12,7 +12,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size
 from impl.dispatch.definition import Array, native
-from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.not_implemented import not_implemented, require_scalar_type
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling import define_maxima, scatter_plane
 from impl.operators.images.pooling_windows import is_one_size
@@ -115,6 +115,7 @@ def _define(ndim: int) -> None:
     def backward(
         grad_output: Array, self: Array, kernel_size, output_size, indices: Array
     ) -> Array:
+        require_scalar_type(grad_output, self.dtype)
         return scatter_plane(grad_output, indices, self.shape, ndim)
 
     forward.__name__ = f"fractional_max_pool{ndim}d"

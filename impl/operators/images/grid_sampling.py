@@ -71,6 +71,7 @@ def _define(ndim: int) -> None:
         align_corners,
         output_mask,
     ) -> tuple:
+        require_scalar_type(grad_output, input.dtype)
         sampling = Sampling(input.shape, grid, interpolation_mode, padding_mode, align_corners)
         g = rows_of(grad_output)
         to_input, to_grid = np.empty(0, input.dtype), np.empty(0, grid.dtype)

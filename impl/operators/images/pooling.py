@@ -14,13 +14,19 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.indices import check_gathered
 from impl.core.memory_formats import channels_last, channels_last_3d, formatted_as, suggested_by
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.autocast import raised
 from impl.dispatch.definition import Array, formula_operation, function, native, operator, written
 from impl.dispatch.facts import USUAL_NAMES, NoComplex, SavedAs
-from impl.dispatch.not_implemented import not_implemented, refuse_bool, require_scalar_type
+from impl.dispatch.not_implemented import (
+    not_implemented,
+    refuse_bool,
+    require_gradient_dtype,
+    require_scalar_type,
+)
 from impl.kernels.reduced_precision import add_each_at, widened
 from impl.operators.images.pooling_windows import (
     Windows,
@@ -125,6 +131,7 @@ def _max_pool_operators(ndim: int):
         ceil_mode,
         indices: Array,
     ) -> Array:
+        require_gradient_dtype("gradOutput", grad_output, self.dtype)
         result = scatter_plane(grad_output, indices, self.shape, ndim)
         return formatted_as(result, self) if self.ndim == ndim + 2 else result
 
@@ -194,10 +201,7 @@ def gather_plane(grad, indices, ndim):
     count = int(np.prod(lead))
     if not indices.size:
         return np.zeros(shape, grad.dtype)
-    if not grad.size:
-        raise RuntimeError(
-            f"index {indices.flat[0]} is out of bounds for dimension {len(lead)} with size 0"
-        )
+    check_gathered(indices, len(lead), int(np.prod(grad.shape[len(lead) :])))
     flat = np.take_along_axis(grad.reshape(count, -1), indices.reshape(count, -1), 1)
     return np.ascontiguousarray(flat).reshape(shape)
 

@@ -51,6 +51,7 @@ def embedding_dense_backward(
     grad_output: Array, indices: Array, num_weights, padding_idx, scale_grad_by_freq
 ) -> Array:
     """The gradient of the table: each row sums the gradients of its occurrences in `indices`."""
+    _check_indices("embedding_backward", 2, indices)
     rows = np.reshape(indices, -1)
     width = grad_output.shape[-1]
     values = grad_output.reshape(rows.size, width)

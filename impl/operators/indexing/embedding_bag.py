@@ -17,6 +17,7 @@ from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import no_derivative, not_differentiated, require_scalar_type
 from impl.kernels.reduced_precision import widened
 from impl.operators.indexing.embedding import check_sparse
+from impl.tensor.formatting import tensor_text
 
 _SUM, _MEAN, _MAX = 0, 1, 2
 
@@ -67,7 +68,7 @@ def _check(weight, indices, offsets, mode: int, per_sample_weights, include_last
         if offsets[0] != 0:
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {offsets[0]}"
+                f"from position 0. However, got {tensor_text(offsets[0])}"
             )
         if offsets[-1] > indices.size:
             raise RuntimeError(

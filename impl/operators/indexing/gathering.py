@@ -6,6 +6,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
+from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, operator, written
@@ -14,21 +15,11 @@ from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, 
 from impl.operators.indexing.index_operators import counted
 from impl.tensor.tensor import Tensor, new
 
-INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
-
 
 def along(dim: int, index) -> tuple:
     """The indexing key that addresses, for each element of `index`, its element along `dim`."""
     grid = np.ogrid[tuple(slice(n) for n in index.shape)]
     return (*grid[:dim], index, *grid[dim + 1 :])
-
-
-def check_along(index, dim: int, size: int, error=RuntimeError) -> None:
-    """Raise for an index below zero or not below the dimension's size."""
-    wrong = (index < 0) | (index >= size)
-    if wrong.any():
-        value = index[wrong].reshape(-1)[0] if index.ndim else index
-        raise error(f"index {int(value)} is out of bounds for dimension {dim} with size {size}")
 
 
 def with_dims(value) -> np.ndarray:
@@ -50,7 +41,7 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
     """
     dim = wrap_dim(dim, self.ndim)
     if index.size and index.dtype not in INDEX_DTYPES:
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        raise RuntimeError(GATHER_DTYPE)
     if not index.size:
         return np.empty(index.shape, self.dtype)
     if max(self.ndim, 1) != max(index.ndim, 1):

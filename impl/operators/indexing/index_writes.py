@@ -8,13 +8,14 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
+from impl.core.indices import INDEX_DTYPES, check_along
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
-from impl.operators.indexing.gathering import INDEX_DTYPES, check_along, with_dims
+from impl.operators.indexing.gathering import with_dims
 from impl.operators.indexing.out_of_range import stopped
 from impl.tensor.allocation import preserved
 from impl.tensor.geometry import Geometry, check_bounds
@@ -205,8 +206,14 @@ index_copy.gradient(
 index_copy.forward("reapplied")
 
 
+def _check_dtype(index) -> None:
+    if index.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+
+
 def _filled_at(self, dim, index, value):
     dim = wrap_dim(dim, self.ndim)
+    _check_dtype(index)
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     result = preserved(with_dims(self))
@@ -278,8 +285,7 @@ def _check_restrided(self, dim, index) -> None:
 
 
 def _index_fill(call, self, dim, index, value):
-    if index._raw.dtype != np.int64:
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    _check_dtype(index._raw)
     if isinstance(value, Tensor):
         op = index_fill_tensor
         if value._raw.ndim:

@@ -116,6 +116,8 @@ def masked_select(self: Array, mask: Array) -> Array:
 @formula_operation
 def masked_select_backward(grad, self, mask):
     shape = broadcast_shapes(mask.shape, self.shape)
+    _check_source(self, grad)
+    _check_mask(mask)
     result = array_ops.zeros_like(np.broadcast_to(self, shape))
     result[np.broadcast_to(mask, shape)] = grad
     return result
@@ -165,7 +167,7 @@ def _check_source(self, source) -> None:
         )
 
 
-@operator(numbers=False)
+@operator(numbers=False, memory=MemoryOverlap(operands="none"))
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """A copy with the elements of `source`, in order, where the mask is true.
 
@@ -174,6 +176,11 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """
     broadcast_shapes(mask.shape, self.shape)
     _check_source(self, source)
+    _check_mask(mask)
+    return _scattered(self, mask, source)
+
+
+def _check_mask(mask) -> None:
     if mask.dtype == np.uint8:
         warnings.warn(
             "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
@@ -186,7 +193,15 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{BY_NUMPY[mask.dtype].legacy}"
         )
-    return _scattered(self, mask, source)
+
+
+@masked_scatter.on_shared_memory
+def _one_by_one(out, self, mask, source):
+    values = iter(source.reshape(-1))
+    for place in np.ndindex(out.shape):
+        if np.broadcast_to(mask, out.shape)[place]:  # one that has been written, perhaps
+            out[place] = next(values)
+    return out.copy()
 
 
 @function("masked_scatter_", torch=False)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from impl.core.dims import wrap_dim
+from impl.core.indices import INDEX_DTYPES, check_along
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
@@ -15,7 +16,7 @@ from impl.dispatch.out import exact_dtype_out
 from impl.dispatch.record import check_write
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, combine_at
-from impl.operators.indexing.gathering import INDEX_DTYPES, along, check_along, with_dims
+from impl.operators.indexing.gathering import along, with_dims
 from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.tensor import Tensor, requires_grad
 

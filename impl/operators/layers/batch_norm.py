@@ -5,8 +5,6 @@ S. Ioffe and C. Szegedy, ICML 2015. The derivatives are those of `normalization`
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from impl.core.memory_formats import formatted_as
@@ -14,7 +12,12 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.not_implemented import no_derivative, refuse_gradient, refuse_integers
+from impl.dispatch.not_implemented import (
+    no_derivative,
+    refuse_gradient,
+    refuse_integers,
+    require_scalar_type,
+)
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.batch_norm_kernels import (
     batch_norm_gradients,
@@ -111,6 +114,7 @@ def native_batch_norm_backward(
     """The gradients of a batch normalisation; empty where `output_mask` is false."""
     statistics = running_mean, running_var, save_mean, save_invstd
     check_parameters(input, "batch_norm_backward", weight, *statistics)
+    require_scalar_type(grad_out, input.dtype)
     if train:
         mean, invstd = widened(save_mean), widened(save_invstd)
     else:
@@ -234,20 +238,10 @@ def refuse_gradients(running_mean, running_var) -> None:
         refuse_gradient("native_batch_norm", name, value)
 
 
-def _check(input, weight, bias, running_mean, running_var, training) -> None:
-    shape = input._raw.shape
-    if training and shape and math.prod((shape[0], *shape[2:])) == 1:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {input.shape}"
-        )
-    _check_counts(input, weight, bias, running_mean, running_var, training)
-
-
 def _check_counts(input, weight, bias, running_mean, running_var, training) -> None:
-    shape = input._raw.shape
     if not input._raw.size:
         return  # ATen looks at nothing else then
-    count = shape[1] if len(shape) > 1 else 0
+    count = input.size(1) if input._raw.ndim > 1 else 0
     named = {
         "running_mean": running_mean,
         "running_var": running_var,
@@ -260,6 +254,7 @@ def _check_counts(input, weight, bias, running_mean, running_var, training) -> N
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif value._raw.size != count:
             raise RuntimeError(f"{name} should contain {count} elements not {value._raw.size}")
+    input.size(1)  # which raises where there is no dimension of channels
 
 
 @function(method=False)
@@ -271,7 +266,7 @@ def batch_norm(
 
     Raises RuntimeError for other sizes.
     """
-    _check(input, weight, bias, running_mean, running_var, training)
+    _check_counts(input, weight, bias, running_mean, running_var, training)
     return _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -306,7 +301,7 @@ def instance_norm(
     )
     _check_counts(rows, weight, bias, mean, var, use_input_stats)
     result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)
-    for running, repeated in ((running_mean, mean), (running_var, var)):
+    for running, repeated in ((running_mean, mean), (running_var, var)) if use_input_stats else ():
         if running is not None and repeated is not None:
             running.view(running.shape).copy_(repeated.view(shape[:2]).mean(0))
     return result.view(shape)

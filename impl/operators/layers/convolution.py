@@ -23,6 +23,7 @@ from impl.operators.layers.convolution_backends import (
     EMPTY,
     check_backend,
     check_backward_types,
+    check_gradient_type,
     of_nothing,
     setting_of,
 )
@@ -149,6 +150,7 @@ def convolution_backward(
     )
     if output_mask[0]:
         check_backward_types(input, weight, setting)
+    check_gradient_type(grad_output, input, weight, transposed and output_mask[0])
     x, w, g = widened(input), widened(weight), widened(grad_output)
     results = [np.empty(0, x.dtype), np.empty(0, x.dtype), np.empty(0, x.dtype)]
     sliding, still = (g, x) if transposed else (x, g)

@@ -143,6 +143,18 @@ def check_backward_types(input, weight, setting: Setting) -> None:
         )
 
 
+def check_gradient_type(grad_output, input, weight, by_convolution: bool) -> None:
+    """Raise RuntimeError for an input and a weight that were replaced by those of another dtype
+    than the gradient's.
+
+    `by_convolution`: the gradient of the input is a convolution of the other gradient.
+    """
+    if grad_output.dtype != input.dtype:
+        if by_convolution:
+            require_scalar_type(weight, grad_output.dtype)
+        require_scalar_type(grad_output, input.dtype)
+
+
 def _check_onednn(input, weight, bias, setting: Setting) -> None:
     alternative = " or input should be a MKLDNN tensor and {} is a dense tensor"
     check_parameter_types(input, weight, bias, alternative)

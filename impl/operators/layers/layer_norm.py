@@ -91,11 +91,11 @@ def native_layer_norm_backward(
     read = input.dtype
     if read in REDUCED and weight is not None and weight.dtype == np.float32:
         read = weight.dtype
-    for value, is_read in ((mean, True), (weight, True), (bias, output_mask[2])):
+    for value, is_read in ((grad_out, True), (mean, True), (weight, True), (bias, output_mask[2])):
         if value is not None and is_read:
             require_scalar_type(value, read)
     count = math.prod(normalized_shape)
-    rows = (input.size // count if count else 0, count)
+    rows = (math.prod(input.shape[: input.ndim - len(normalized_shape)]), count)
     x, g = (widened(value).reshape(rows) for value in (input, grad_out))
     kind = input.dtype if weight is None else weight.dtype
     nothing = np.empty(0, kind)

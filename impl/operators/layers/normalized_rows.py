@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import formula_operation
 from impl.operators.pointwise.arithmetic import div_scalar
@@ -71,7 +73,7 @@ def row_curvature(F, outer, grad, rows: Rows):
     total, outer_total = _total(F, grad), _total(F, outer)
     bent = F.div_scalar(outer_total * total, count) - _total(F, outer * grad)
     products = F.pow_scalar(scale, 2) * along * outer_along
-    bent = bent + F.mul_scalar(products, 3.0 / count)
+    bent = bent + F.mul_scalar(products, float(np.divide(3.0, count)))
     first = F.div_fresh(centred * cubed * bent, count)
     second = F.div_scalar(outer_along * cubed, count) * (F.div_scalar(total, count) - grad)
     third = F.div_scalar(along * cubed, count) * (F.div_scalar(outer_total, count) - outer)

@@ -38,6 +38,7 @@ def weight_norm_interface(v: Array, g: Array, dim) -> tuple:
 
 
 def _backward(grad, v, g, norms, dim: int):
+    require_scalar_type(grad, v.dtype)
     kind, axes = v.dtype, _others(v.ndim, dim)
     grad, v, wide = widened(grad), widened(v), widened(g)
     along = (grad * v).sum(axes, keepdims=True, dtype=v.dtype)

@@ -280,6 +280,12 @@ Unpacked = return_type("lu_unpack", "P", "L", "U")
     saved_as=SavedAs(parts=("_sym_argsize_minus_1", "_sym_argsize_minus_2")),
 )
 def lu_unpack_all(LU_data: Array, LU_pivots: Array, unpack_data, unpack_pivots) -> tuple:
+    if unpack_pivots and LU_pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+            "dtype.\nNote: this function is intended to be used with the output produced by "
+            "torch.linalg.lu_factor"
+        )
     P, L, U = (np.empty(0, LU_data.dtype) for _ in range(3))
     if unpack_pivots:
         P = permutations(LU_pivots, LU_data.shape[-2], LU_data.dtype)
@@ -343,12 +349,6 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
         raise RuntimeError(
             "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
             f"{[*LU_data._raw.shape]} instead"
-        )
-    if unpack_pivots and LU_pivots._raw.dtype != np.int32:
-        raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
-            "dtype.\nNote: this function is intended to be used with the output produced by "
-            "torch.linalg.lu_factor"
         )
     result = Unpacked(lu_unpack_all(LU_data, LU_pivots, unpack_data, unpack_pivots))
     return stored("lu_unpack", out, result)

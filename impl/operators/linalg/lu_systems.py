@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 
+from impl.core.dtypes import BY_NUMPY
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
@@ -19,9 +20,36 @@ from impl.operators.linalg.matrices import adjoint_matrix
 from impl.operators.linalg.triangular_systems import solution
 
 
+def check_dtypes(LU, B) -> None:
+    """Raise RuntimeError for arrays of factors and of a right side of different dtypes."""
+    if LU.dtype != B.dtype:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+            f"{BY_NUMPY[LU.dtype].legacy} and B of type {BY_NUMPY[B.dtype].legacy} instead"
+        )
+
+
+def _check_pivots(LU, pivots) -> None:
+    for is_wrong, bound in (
+        (pivots < 1, "greater or equal to 1"),
+        (pivots > LU.shape[-2], "smaller or equal to LU.size(-2)"),
+    ):
+        if is_wrong.any():
+            raise RuntimeError(
+                f"Pivots given to lu_solve must all be {bound}. Did you properly pass the result "
+                "of lu_factor?"
+            )
+
+
 def solved(LU, pivots, B, left: bool = True, adjoint: bool = False):
     """X with A X = B (column-major) or X A = B (row-major) from the factors of A, or of its
-    adjoint."""
+    adjoint.
+
+    Raises RuntimeError for dtypes that differ, and pivots that are no rows.
+    """
+    check_dtypes(LU, B)
+    if B.size:
+        _check_pivots(LU, pivots)
     if not left:
         return adjoint_matrix(solved(LU, pivots, adjoint_matrix(B), True, not adjoint))
 
@@ -82,13 +110,10 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     LU (..., n, n) and pivots (..., n) as `lu_factor` gives them, B (..., n, k) or (..., k, n); the
     batches broadcast. Raises RuntimeError for other shapes and dtypes.
     """
+    not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots)
     factors, right = LU._raw, B._raw
     not_implemented.check_floating("torch.linalg.lu_solve", factors)
-    if factors.dtype != right.dtype:
-        raise RuntimeError(
-            "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
-            f"{LU.dtype.legacy} and B of type {B.dtype.legacy} instead"
-        )
+    check_dtypes(factors, right)
     if pivots._raw.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     lapack.check_square("torch.linalg.lu_solve", factors)

@@ -8,6 +8,7 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.definition import formula_operation
 from impl.operators.pointwise.arithmetic import mul_scalar
+from impl.operators.products.matmul import check_alike, same_batch_dtypes
 from impl.tensor import forward_grad
 from impl.tensor.lazy_conj import conjugated, source_of
 from impl.tensor.tensor import Tensor, requires_grad
@@ -30,6 +31,8 @@ def adjoint_matrix(value):
 @formula_operation
 def matrix_product(left, right):
     """The product of matrices, whose batches broadcast."""
+    if left.dtype != right.dtype:
+        (check_alike if left.ndim == right.ndim == 2 else same_batch_dtypes)(left, right)
     return np.matmul(left, right)
 
 

@@ -13,6 +13,7 @@ from impl.dispatch.out import check_castable, copy_out, fit, refuse_links, store
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import inv
 from impl.operators.products.products import matmul
+from impl.tensor.memory_overlap import share_memory
 from impl.tensor.tensor import Tensor, new
 
 # -- exponentials -------------------------------------------------------------------------------
@@ -104,6 +105,8 @@ def matrix_power(input, n, *, out=None):
         return copy_out("linalg_matrix_power", out, input if n == 1 else _power(input, n))
     name = "linalg_inv_ex" if n == -1 else "matmul"
     refuse_links(name, input, out)
+    if n != -1 and share_memory(input, out):  # which the last product reads
+        return matmul(*_factors(input, n), out=out)
     return store_resized(name, out, _power(input, n).contiguous())
 
 
@@ -116,15 +119,23 @@ def _power(A: Tensor, n: int):
         return A.clone(memory_format=contiguous_format)
     if n == -1:
         return inv(A)
+    first, *second = _factors(A, n)
+    return matmul(first, *second) if second else first
+
+
+def _factors(A: Tensor, n: int) -> tuple[Tensor, ...]:
+    """The factors of the last product of a power with an exponent of at least two; one factor, the
+    power itself, for a power of two above two."""
     square = A if n > 0 else inv(A)
     n = abs(n)
-    if n == 3:
-        return matmul(matmul(square, square), square)
-    result = None
+    if n in (2, 3):
+        return square if n == 2 else matmul(square, square), square
+    factors: tuple[Tensor, ...] = ()
     while n:
         if n % 2:
-            result = square if result is None else matmul(result, square)
+            before = (matmul(*factors),) if len(factors) == 2 else factors
+            factors = (*before, square)
         n //= 2
         if n:
             square = matmul(square, square)
-    return result
+    return factors

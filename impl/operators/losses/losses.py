@@ -11,7 +11,7 @@ from impl.core.dtypes import BY_NUMPY, bfloat16, float16, result_dtype
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.not_implemented import require_floating
+from impl.dispatch.not_implemented import require_floating, require_same_dtype
 from impl.kernels.reduced_precision import accumulate_dtype, rounded_once, rounded_once_in
 from impl.tensor.memory_overlap import check_cast
 
@@ -181,6 +181,7 @@ def _huber(self, target, delta):
 @operator(node="HuberLossBackwardBackward0", **SECOND)
 @rounded_once
 def huber_loss_backward(grad_output: Array, self: Array, target: Array, reduction, delta) -> Array:
+    require_same_dtype(grad_output, self.dtype)
     x = self - target
     each = share(x, reduction)
     outer = np.where(x >= delta, each * grad_output * x.dtype.type(delta), each * x * grad_output)

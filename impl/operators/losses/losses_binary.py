@@ -11,7 +11,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.not_implemented import require_floating
+from impl.dispatch.not_implemented import require_floating, require_same_dtype
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.activations.activations import log_sigmoid_forward
 from impl.operators.losses.losses import (
@@ -63,6 +63,7 @@ def _cross_entropy(self, target):
 def binary_cross_entropy_backward(
     grad_output: Array, self: Array, target: Array, weight: Array | None, reduction
 ) -> Array:
+    require_same_dtype(self, grad_output.dtype)
     product = np.maximum((1 - self) * self, self.dtype.type(1e-12))
     value = grad_output * (self - target) / product
     if weight is not None:

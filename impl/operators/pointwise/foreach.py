@@ -6,7 +6,10 @@ in speed only. An operand that is a list is paired with the list of tensors.
 
 from __future__ import annotations
 
+import functools
+
 from impl.core.registry import FUNCTIONS, C
+from impl.core.state import STATE
 from impl.tensor.tensor import Tensor
 
 _NAMES = (
@@ -15,6 +18,18 @@ _NAMES = (
 )
 _ONLY_NEW = ("maximum", "minimum")
 _WITH_VALUE = ("addcdiv", "addcmul")  # whose last operand may be the number of that name
+
+
+def _called(method, tensor, *operands, **options):
+    return method(tensor, *operands, **options)
+
+
+def _uncounted(method, tensor, *operands, **options):
+    """A write as a kernel makes it under a dispatch mode: no version counter shows it."""
+    version = tensor._storage.version
+    result = method(tensor, *operands, **options)
+    tensor._storage.version = version
+    return result
 
 
 def _publish(name: str, in_place: bool) -> None:
@@ -29,7 +44,8 @@ def _publish(name: str, in_place: bool) -> None:
                     "Tensor lists must have the same number of tensors, got "
                     f"{len(tensors)} and {len(column)}"
                 )
-        call = getattr(Tensor, spelled)
+        call = _uncounted if in_place and STATE.before_write is not None else _called
+        call = functools.partial(call, getattr(Tensor, spelled))
         rows = zip(tensors, *columns, strict=True)
         if name in _WITH_VALUE and len(columns) == 3:
             results = [call(*row, value=value, **options) for *row, value in rows]

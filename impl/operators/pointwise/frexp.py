@@ -15,6 +15,7 @@ from impl.dispatch.not_implemented import refuse_bool, require_floating
 from impl.dispatch.out import named_out, store
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.tensor.allocation import copied_layout
+from impl.tensor.memory_overlap import check_memory
 from impl.tensor.tensor import Tensor
 
 # -- neighbours ---------------------------------------------------------------------------------
@@ -79,6 +80,8 @@ def frexp(input, *, out=None):
         return result
     if isinstance(out, Tensor):
         raise TypeError("frexp(): argument 'out' must be tuple of Tensors, not Tensor")
+    for part in out:
+        check_memory(part, (input,))
     if out[0].dtype is not input.dtype:
         raise RuntimeError(
             f"torch.frexp() expects mantissa to have dtype {input.dtype.c_name} but got "

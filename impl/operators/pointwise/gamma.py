@@ -114,6 +114,8 @@ special_zeta_of_scalar.gradient(
     other=lambda F, grad, self, other: F.mul_scalar(grad, -self) * F.zeta_of_number(self + 1, other)
 )
 special_zeta_scalar.gradient(self=not_differentiated("zeta"))
+for _op in (special_zeta, special_zeta_of_scalar, special_zeta_scalar):
+    _op.forward("unsupported", name="special_zeta", invited=True)
 
 
 @formula_operation
@@ -175,3 +177,5 @@ igammac.gradient(
     self=not_differentiated("igammac: input"),
     other=lambda F, grad, self, other: -grad * _density(F, self, other),
 )
+for _op in (igamma, igammac):
+    _op.forward("unsupported", name=_op.name, invited=True)

@@ -38,6 +38,10 @@ def lcm(self: Array, other: Array) -> Array:
     return np.lcm(self, other)
 
 
+for _op in (gcd, lcm):
+    _op.forward("unknown")
+
+
 def _store_found(name: str, out, result: Tensor):
     check_dtypes((out,), result.dtype)
     return store(name, out, result)

@@ -150,7 +150,7 @@ def _not_negative(F, exponent):
 
 
 def _of_base_by_number(F, grad, self, exponent):
-    if exponent == 0:
+    if exponent == 0 and not isinstance(exponent, bool):  # no bool equals a number in ATen
         return F.zeros_like(grad)
     return grad * F.conj(F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
 
@@ -169,7 +169,7 @@ def _of_exponent(F, grad, self, exponent, result):
 
 def _of_exponent_over_number(F, grad, self, exponent, result):
     slope = F.conj(F.mul_scalar(result, _log(self, F.is_complex(result))))
-    if self == 0:
+    if self == 0 and not isinstance(self, bool):
         slope = F.where(_not_negative(F, exponent), 0.0, slope)
     return grad * slope
 

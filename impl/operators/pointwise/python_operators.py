@@ -13,6 +13,7 @@ from impl.dispatch.record import refuse_write
 from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
 from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.torch_function import ask, asking, overrides, overriding
 
@@ -135,6 +136,17 @@ binary(_of("floor_divide_"), "__ifloordiv__")
 binary(_of("remainder_"), "__imod__")
 binary(pow_inplace, "__ipow__")
 
+
+def _shifting(name: str, call):
+    """An operator that ATen has by the name of the method, and without a derivative."""
+
+    def shift(self, other):
+        forward_grad.refuse(name, self, other)
+        return call(self, other)
+
+    return shift
+
+
 for _dunder, _name in {
     "__eq__": "eq",
     "__ne__": "ne",
@@ -153,7 +165,8 @@ for _dunder, _name in {
     "__ilshift__": "bitwise_left_shift_",
     "__irshift__": "bitwise_right_shift_",
 }.items():
-    binary(_writing(_of(_name)) if _name.endswith("_") else _of(_name), _dunder)
+    _call = _writing(_of(_name)) if _name.endswith("_") else _of(_name)
+    binary(_shifting(_dunder, _call) if "shift" in _dunder else _call, _dunder)
 # Other operators of a tensor and an array are NumPy's (`__array_wrap__`); == converts the array.
 _equal = Tensor.__eq__
 

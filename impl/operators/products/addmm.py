@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.dispatch.definition import Array, function, operator
@@ -59,8 +60,9 @@ def _expanded(base, shape, target=None):
     """The added tensor in the product's shape. Raises RuntimeError if it cannot be expanded."""
     lead = len(shape) - base.ndim
     if lead < 0:
+        kind = messages.tensor_type(BY_NUMPY[base.dtype])
         raise RuntimeError(
-            f"expand(torch.{legacy(base)}Tensor{{{[*base.shape]}}}, size={[*shape]}): the number "
+            f"expand({kind}{{{[*base.shape]}}}, size={[*shape]}): the number "
             f"of sizes provided ({len(shape)}) must be greater or equal to the number of "
             f"dimensions in the tensor ({base.ndim})"
         )
@@ -253,6 +255,13 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
             beta = 1
         return base
     return _scaled_sum(beta, base, alpha, np.matmul(batch1, batch2).sum(0, dtype=self.dtype))
+
+
+@addmm.on_shared_memory
+def _addmm_over_factor(out, self, mat1, mat2, beta, alpha):
+    if beta == 0 and out.dtype.kind in "fc":  # as in a plain product, BLAS sets these first
+        out[...] = 0
+    return addmm.kernel(self, mat1, mat2, beta, alpha)
 
 
 def _spread(F, grad, batch1_shape, batch2_shape):

@@ -46,6 +46,7 @@ def product(a, b):
     kind = a.dtype
     if kind is b.dtype and kind in WIDE:
         return matrices(a, b)
+    check_alike(a, b)
     return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
 
 
@@ -220,7 +221,13 @@ def mv(self: Array, vec: Array) -> Array:
     return product(self, vec)
 
 
-array_ops.mv_fitting, tensor_ops.mv_fitting = product, tensor_ops.mv
+def _fitting_vector(self, vec):
+    if self.dtype != vec.dtype:
+        reject_vector_dtypes(vec, self, vec)
+    return product(self, vec)
+
+
+array_ops.mv_fitting, tensor_ops.mv_fitting = _fitting_vector, tensor_ops.mv
 
 
 def reject_vector_sizes(size: int, mat, vec) -> None:

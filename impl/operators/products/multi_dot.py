@@ -9,6 +9,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import native
 from impl.dispatch.out import store
 from impl.operators.products.matmul import mm
+from impl.tensor.memory_overlap import share_memory
 from impl.tensor.tensor import Tensor
 
 _DEPRECATED = (
@@ -28,10 +29,12 @@ def multi_dot(tensors, *, out=None):
     matrices, sizes = _matrices(tensors)
     _check(tensors, matrices)
     if len(matrices) == 3:
-        result = _of_three(*matrices)
+        factors = _of_three(*matrices)
     else:
-        result = _product(matrices, _splits(matrices), 0, len(matrices) - 1)
-    result = tensor_ops.view(result, sizes)
+        factors = _factors(matrices, _splits(matrices), 0, len(matrices) - 1)
+    if len(sizes) == 2 and any(share_memory(factor, out) for factor in factors):
+        return mm.call_out(out, factors)
+    result = tensor_ops.view(mm(*factors), sizes)
     if isinstance(out, Tensor) and out.dtype is not result.dtype:
         raise RuntimeError(
             f"multi_dot(): expected out tensor to have dtype {result.dtype.c_name} but got "
@@ -76,11 +79,12 @@ def _check(tensors: list[Tensor], matrices: list[Tensor]) -> None:
             )
 
 
-def _of_three(one: Tensor, two: Tensor, three: Tensor) -> Tensor:
+def _of_three(one: Tensor, two: Tensor, three: Tensor) -> tuple[Tensor, Tensor]:
+    """The factors of the last product."""
     (a, b), (c, d) = one._raw.shape, three._raw.shape
     if a * c * (b + d) > b * d * (a + c):
-        return mm(one, mm(two, three))
-    return mm(mm(one, two), three)
+        return one, mm(two, three)
+    return mm(one, two), three
 
 
 def _splits(matrices: Sequence[Tensor]) -> dict[tuple[int, int], int]:
@@ -101,11 +105,14 @@ def _splits(matrices: Sequence[Tensor]) -> dict[tuple[int, int], int]:
     return splits
 
 
-def _product(matrices: Sequence[Tensor], splits, i: int, j: int) -> Tensor:
-    if i == j:
-        return matrices[i]
+def _factors(matrices: Sequence[Tensor], splits, i: int, j: int) -> tuple[Tensor, Tensor]:
+    """The factors of the last product in a subchain of at least two."""
     k = splits[i, j]
-    return mm(_product(matrices, splits, i, k), _product(matrices, splits, k + 1, j))
+    return _product(matrices, splits, i, k), _product(matrices, splits, k + 1, j)
+
+
+def _product(matrices: Sequence[Tensor], splits, i: int, j: int) -> Tensor:
+    return matrices[i] if i == j else mm(*_factors(matrices, splits, i, j))
 
 
 @native()

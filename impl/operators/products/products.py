@@ -28,6 +28,7 @@ from impl.operators.pointwise.python_operators import binary
 from impl.operators.products import bmm_fused
 from impl.operators.products.matmul import bmm, dot, mm, mv
 from impl.operators.views.shape import unsafe_view
+from impl.tensor.memory_overlap import share_memory
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -41,6 +42,10 @@ def require_tensor(name: str, argument: str, position: int, value) -> None:
 
 
 # -- matmul -----------------------------------------------------------------------------------
+
+
+# The operators that write to `out=` themselves, for factors of these ranks.
+_KERNELS = {(2, 2): mm, (2, 1): mv, (3, 3): bmm}
 
 
 @function()
@@ -58,6 +63,9 @@ def matmul(input, other, *, out=None):
     if out is None:
         return result
     _check_dtype_out(out, input, other)
+    kernel = _KERNELS.get((input._raw.ndim, other._raw.ndim))
+    if kernel and (share_memory(out, input) or share_memory(out, other)):
+        return kernel.call_out(out, (input, other))
     write_out(out, result._raw)
     if (input._raw.ndim, other._raw.ndim) == (1, 2):
         inference_mode.count(out)  # ATen also squeezes `out`

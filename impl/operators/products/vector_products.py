@@ -26,6 +26,7 @@ from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.allocation import preserved
 from impl.tensor.geometry import Geometry
+from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor
 
 # -- cross --------------------------------------------------------------------------------------
@@ -34,16 +35,12 @@ from impl.tensor.tensor import Tensor
 @operator(function=False, method=False)
 @rounded_once
 def linalg_cross(self: Array, other: Array, dim=-1) -> Array:
+    require_scalar_type(other, self.dtype)
     refuse_bool(self, "cross")
     axis = wrap_dim(dim, self.ndim)
     u, v = np.moveaxis(self, axis, 0), np.moveaxis(other, axis, 0)
     products = [u[i - 2] * v[i - 1] - u[i - 1] * v[i - 2] for i in range(3)]
     return np.stack(products, axis)
-
-
-@linalg_cross.checked
-def _check_cross(self, other, dim) -> None:
-    require_scalar_type(other, self.dtype)
 
 
 linalg_cross.checks_out(exact_dtype_out)
@@ -77,6 +74,9 @@ def cross_along(input, other, *, dim=-1, out=None):
         )
     broadcast_shapes(one, two)
     result = linalg_cross(input, other, dim)
+    if isinstance(out, Tensor):
+        for factor in (input, other):
+            check_disjoint(out, factor)
     return result if out is None else store_exactly("linalg_cross", out, result)
 
 

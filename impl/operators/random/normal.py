@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
 from impl.core.sizes import broadcast_shapes, check_count, sizes_of
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.out import check_out, write_out
@@ -63,7 +64,10 @@ def _of_tensors(mean, std, generator, out):
         shapes = [value._raw.shape for value in tensors]
         if len(tensors) == 1 and tensors[0] is mean:
             shapes.append(out._raw.shape)
-        drawn = new(np.empty(broadcast_shapes(*shapes), (mean if out is None else out)._raw.dtype))
+        shape = broadcast_shapes(*shapes)
+        drawn = new(np.empty(shape, (mean if out is None else out)._raw.dtype))
+        if out is not None and out._raw.shape == shape:
+            drawn = FUNCTIONS["empty_like"](out)  # filled in the order of its memory
     with no_grad():
         if isinstance(std, Tensor):
             drawn.normal_(generator=generator).mul_(std)
@@ -107,4 +111,4 @@ def _of_numbers(
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
     check_deviation(std)
     draw_normal(drawn, mean, std, generator)
-    return drawn.requires_grad_(requires_grad) if requires_grad else drawn
+    return drawn._requiring_grad(requires_grad) if requires_grad else drawn

@@ -25,7 +25,7 @@ from impl.factories.draws import (
     largest_exact,
 )
 from impl.factories.generator import default_generator
-from impl.tensor import memory_overlap, write
+from impl.tensor import forward_grad, memory_overlap, write
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import PLAIN, Tensor, new, requires_grad
 
@@ -202,6 +202,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     """
     if out is not None and p is None:
         check_out("bernoulli", out, requires_grad(input))
+        forward_grad.refuse_out("bernoulli", (input, out))
         if out._raw.shape != input._raw.shape:
             write.resize(out, input._raw.shape)
         memory_overlap.check_overlap(out)

@@ -101,6 +101,7 @@ def cdist_forward(x1: Array, x2: Array, p) -> Array:
 
 @operator(node="CdistBackwardBackward0", function=False, method=False)
 def cdist_backward(grad_output: Array, x1: Array, x2: Array, p, cdist: Array) -> Array:
+    require_scalar_type(grad_output, x1.dtype)
     return _gradient(grad_output, x1, x2, p, cdist)
 
 
@@ -202,6 +203,7 @@ def pdist_forward(self: Array, p) -> Array:
 @operator(node="PdistBackwardBackward0", function=False, method=False)
 def pdist_backward(grad_output: Array, self: Array, p, pdist: Array) -> Array:
     require_full_precision(self, "pdist_backward")
+    require_scalar_type(grad_output, self.dtype)
     rows = self.shape[0]
     return _gradient(_square(grad_output, rows), self, self, p, _square(pdist, rows))
 

@@ -20,10 +20,11 @@ from impl.dispatch.not_implemented import (
     refuse_integer_result,
     refuse_integers,
 )
-from impl.dispatch.out import named_out, stored, typed_out, working_dtype
+from impl.dispatch.out import named_out, stored_elementwise, typed_out, working_dtype
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
 from impl.operators.reductions.reductions import accumulate, in_dtype
+from impl.tensor.memory_overlap import check_memory
 from impl.tensor.tensor import new
 
 
@@ -253,7 +254,7 @@ def cumsum(input, dim, *, dtype=None, out=None):
     """
     dtype = working_dtype("cumsum", out, dtype, input)
     _check_dtype("cumsum", input, dim, dtype)
-    return stored("cumsum", out, cumsum_along(input, dim, dtype))
+    return stored_elementwise("cumsum", out, input, cumsum_along(input, dim, dtype))
 
 
 @function()
@@ -266,10 +267,19 @@ def cumprod(input, dim, *, dtype=None, out=None):
     """
     dtype = working_dtype("cumprod", out, dtype, input)
     _check_dtype("cumprod", input, dim, dtype)
-    return stored("cumprod", out, cumprod_along(input, dim, dtype))
+    return stored_elementwise("cumprod", out, input, cumprod_along(input, dim, dtype))
 
 
-@function(out=True, before=typed_out("expected scalar_type {0.legacy} but found {1.legacy}"))
+_same_dtype = typed_out("expected scalar_type {0.legacy} but found {1.legacy}")
+
+
+def _same_dtype_apart(out, input, *rest, **named) -> None:
+    """Raise RuntimeError for an `out=` of another dtype, or one that shares memory in part."""
+    _same_dtype(out, input)
+    check_memory(out, (input,))
+
+
+@function(out=True, before=_same_dtype_apart)
 def logcumsumexp(input, dim):
     """log(cumsum(exp(x))), computed stably (torch.logcumsumexp).
 

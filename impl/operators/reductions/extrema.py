@@ -7,7 +7,6 @@ operators; torch.amax's documentation states the difference).
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -173,6 +172,12 @@ def _of_dims(name: str, reduction, words: str):
     node = f"{name.capitalize()}Backward0"
     op = operator(node=node, function=False, method=False, **facts)(kernel)
     op.checks_out(_same_dtype, first=True)
+
+    @op.on_shared_memory
+    def over_start(out, self, dim, keepdim):
+        out[...] = _identity("max" if name == "amax" else "min", out.dtype)
+        return op.kernel(self, dim, keepdim)
+
     op.gradient(self=_shared).forward(_tied_mean)
 
     def extremum(input, dim=(), keepdim=False, *, out=None):
@@ -308,15 +313,14 @@ def _of_dim(name: str, arg):
     return op
 
 
-def _identity(name: str, input: Tensor) -> Tensor:
+def _identity(name: str, kind: np.dtype):
     """The maximum or minimum of no elements as torch stores it: the smallest or largest value."""
-    kind = input._raw.dtype
     least, most = -math.inf, math.inf
     if kind.kind == "b":
         least, most = 0, 1
     elif kind.kind in "iu":
         least, most = np.iinfo(kind).min, np.iinfo(kind).max
-    return new(np.array(least if name == "max" else most, kind)[()])
+    return np.array(least if name == "max" else most, kind)[()]
 
 
 def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
@@ -339,8 +343,8 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
             return of_dim(input, dim, keepdim, out=out)
         if out is None:
             return all_op(input)
-        kernel = all_op if input._raw.size else functools.partial(_identity, name)
-        return store(name, out, kernel(input))
+        kind = input._raw.dtype
+        return store(name, out, all_op(input) if input._raw.size else new(_identity(name, kind)))
 
     extremum.__doc__ = (
         f"The {words} of all elements; over `dim` with indices; or of two tensors (torch.{name})."

@@ -18,6 +18,7 @@ from impl.dispatch.not_implemented import (
 )
 from impl.dispatch.out import write_out
 from impl.dispatch.record import store_underived
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, new
 
 
@@ -42,6 +43,7 @@ def bincount(input, weights=None, minlength=0):
     """
     values = np.asarray(input._raw)
     if values.dtype.kind not in "iu":
+        forward_grad.refuse("bincount", input, weights)
         raise not_implemented("bincount_cpu", input.dtype)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -70,6 +72,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         )
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if out is not None:
+        forward_grad.refuse_out("histc", (input, out))
     values = np.asarray(input._raw)
     low, high = _limits(values, min, max)
     require_floating(values, "histogram_cpu")

@@ -19,7 +19,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
-from impl.dispatch.out import named_out, store, working_dtype
+from impl.dispatch.out import named_out, stored_reduction, working_dtype
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
@@ -117,8 +117,11 @@ def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
     dtype = working_dtype("sum", out, dtype, input)
     refuse_integer_result(input, dtype)
-    result = sum_all(input, dtype) if dim is _UNSTATED else sum_dim(input, dim, keepdim, dtype)
-    return result if out is None else store("sum", out, result)
+
+    def compute():
+        return sum_all(input, dtype) if dim is _UNSTATED else sum_dim(input, dim, keepdim, dtype)
+
+    return stored_reduction("sum", out, input, compute)
 
 
 @operator(
@@ -197,8 +200,11 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
             "mean.dtype_out(): input types can't be cast to the desired output type "
             f"{out.dtype.legacy}"
         )
-    result = mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
-    return result if out is None else store("mean", out, result)
+
+    def compute():
+        return mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
+
+    return stored_reduction("mean", out, input, compute)
 
 
 _NO_COMPLEX_NANSUM = "nansum on CPU does not support complex inputs"
@@ -245,8 +251,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     sums = input.dtype.category <= INTEGRAL  # which ATen passes to sum
     dtype = working_dtype("nansum", out, dtype, input, text=None if sums else text)
     refuse_integer_result(input, dtype)
-    result = nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
-    return result if out is None else store("nansum", out, result)
+    dims = (dim,) if isinstance(dim, int) else dim
+    return stored_reduction("nansum", out, input, lambda: nansum_dim(input, dims, keepdim, dtype))
 
 
 @function()
@@ -368,8 +374,11 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or over one dimension (torch.prod)."""
     dtype = working_dtype("prod", out, dtype, input)
     refuse_integer_result(input, dtype)
-    result = prod_all(input, dtype) if dim is None else prod_dim(input, dim, keepdim, dtype)
-    return result if out is None else store("prod", out, result)
+
+    def compute():
+        return prod_all(input, dtype) if dim is None else prod_dim(input, dim, keepdim, dtype)
+
+    return stored_reduction("prod", out, input, compute, start=1)
 
 
 @formula_operation

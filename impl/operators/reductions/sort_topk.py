@@ -30,6 +30,7 @@ from impl.operators.reductions.extrema import (
 )
 from impl.tensor import memory_overlap
 from impl.tensor.allocation import copied_layout
+from impl.tensor.tensor import Tensor
 
 
 def _comparable(array):
@@ -106,7 +107,14 @@ Sorted, Largest = indexed("sort"), indexed("topk")
 _UNSTATED = object()
 
 
-@function(out=True, storing=store_exactly, derived=(0,))
+def _apart(out, input, *rest, **named) -> None:
+    """Raise RuntimeError for values that share memory in part with the input, which is copied to
+    them."""
+    if isinstance(out, (tuple, list)) and isinstance(out[0], Tensor):
+        memory_overlap.check_memory(out[0], (input,))
+
+
+@function(out=True, storing=store_exactly, derived=(0,), before=_apart)
 def sort(input, dim=-1, descending=False, *, stable=_UNSTATED):
     """The elements in order along `dim`, with their indices (torch.sort).
 

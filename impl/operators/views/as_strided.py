@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.strides import may_overlap
 from impl.dispatch.definition import OfArguments, written
 from impl.dispatch.facts import SavedAs
@@ -72,3 +72,6 @@ alias_.gradient(self=lambda F, grad: grad).forward(lambda F, self_t: self_t)
 def alias_view(tensor: Tensor) -> Tensor:
     """A view of the whole tensor, recorded as an operation (`x[...]`)."""
     return alias_(tensor)
+
+
+tensor_ops.alias_view = alias_view

@@ -89,7 +89,7 @@ def fill_diagonal_(self, fill_value, wrap=False):
     tensor_ops.as_strided(self, (length,), (step,), offset).fill_(fill_value)
     rows, columns = shape[0], shape[1]
     if wrap and len(shape) == 2 and rows > columns + 1:
-        length = (rows * columns + step - 1) // step - length
+        length = (rows * columns + columns) // (columns + 1) - length
         tensor_ops.as_strided(self, (length,), (step,), offset + strides[0] * (columns + 1)).fill_(
             fill_value
         )

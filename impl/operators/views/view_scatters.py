@@ -11,7 +11,7 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.strides import extent, has_zero_strides, strided
+from impl.core.strides import extent, has_zero_strides, may_overlap, strided
 from impl.dispatch import forward_rules
 from impl.dispatch.definition import FUNCTIONS, Array, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
@@ -22,6 +22,7 @@ from impl.operators.views.as_strided import as_strided
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import check_bounds, elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.memory_overlap import check_overlap
 from impl.tensor.tensor import Tensor, new
 
 
@@ -57,10 +58,21 @@ class _Scatter(Operator):
 
 def _scattered(self, src, view, *place):
     """A copy in which the view at this place is `src`."""
-    result = np.array(self, order="K")
+    result = _copied(self)
     part = view(result, *place)
     _check_fits(part, src)
     part[...] = _cast(src, self.dtype)
+    return result
+
+
+def _copied(value):
+    """A copy of an array, whose elements share memory where those of the array do; not where one
+    element stands for several along a dimension."""
+    strides = tuple(step // value.itemsize for step in value.strides)
+    if has_zero_strides(value.shape, strides) or not may_overlap(value.shape, strides):
+        return np.array(value, order="K")
+    result = strided(np.empty(extent(value.shape, strides), value.dtype), value.shape, strides, 0)
+    result[...] = value
     return result
 
 
@@ -149,6 +161,7 @@ class _AsStridedScatter(Operator):
         check_bounds(result, target)
         part = alias(result, target)
         _check_fits(part, src)
+        check_overlap(part)
         part._array()[...] = src._raw
         if mask:
             self.record(args, (result,), mask)

@@ -141,7 +141,8 @@ function historyOf(program, series) {
             element("td", {}, part.standing ? glyphs(part.standing[1]) : null),
             element("td", { class: "number" }, number(part.to - part.from + 1)),
             element("td", {}, visible(versionsOf(series, part))),
-            element("td", {}, before ? element("a", { href: compareAddress(before, run) }, "compare") : element("span", { class: "muted" }, "first run")));
+            element("td", {}, before ? element("a", { href: compareAddress(before, run) }, "compare") : element("span", { class: "muted" }, "first run"),
+              run.url ? [" ", element("a", { href: `${run.url}#${quotedId(program.id)}` }, "report")] : null));
         })))),
     element("div", { class: "reproduce" }, element("code", {}, visible(command)), button));
 }

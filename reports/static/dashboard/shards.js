@@ -37,7 +37,7 @@ function loaded(name) {
 async function readSite() {
   site = await unpacked(document.querySelector('script[data-blob="index"]').textContent);
   terms = site;
-  const fields = ["id", "series", "position", "moment", "version", "complete", "file", "label"];
+  const fields = ["id", "series", "position", "moment", "version", "complete", "file", "label", "url"];
   site.runs = site.runs.map((cells) => Object.fromEntries(cells.map((cell, at) => [fields[at], cell])));
   site.run = new Map(site.runs.map((run) => [run.id, run]));
   site.series.forEach((series, number) => {

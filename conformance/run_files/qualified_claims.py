@@ -1,0 +1,151 @@
+"""Qualified claims: for each level the widest claim that a run supports, with its exceptions.
+
+A claim of a whole run falls with its first divergence. A narrower one may still hold: of the level
+in some areas, or except for the known divergences, each of which has a reason. Programs that are
+unsupported are counted in every claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from conformance.base.torch_versions import newest_first, ranges
+from conformance.run_files.identity import torch_version
+from conformance.run_files.totals import is_known
+
+Line = Mapping[str, Any]
+
+NARROWING = ("rules", "operators", "dtypes", "ids", "failed_in", "shard")
+"""Criteria of a selection that leave only a part of an area: such a run speaks for no area."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A level, the oracle with its versions, and the exceptions.
+
+    ``areas`` are those in which it holds, empty where it holds in all; ``other_areas`` those in
+    which it does not or that were left out, empty where only ``areas`` were run.
+    """
+
+    level: str
+    oracle: str
+    areas: tuple[str, ...] = ()
+    other_areas: tuple[str, ...] = ()
+    known: int = 0
+    unsupported: int = 0
+
+    @property
+    def terms(self) -> str:
+        """The claim without its level: `torch 2.15, in ties and seeds, except 3 known divergences;
+        13 unsupported`."""
+        text = self.oracle
+        if self.areas and 0 < len(self.other_areas) < len(self.areas):
+            text += f", in all areas but {_listed(self.other_areas)}"
+        elif self.areas:
+            text += f", in {_listed(self.areas)}"
+        if self.known:
+            noun = "known divergence" if self.known == 1 else "known divergences"
+            text += f", except {self.known:,} {noun}"
+        return text + (f"; {self.unsupported:,} unsupported" if self.unsupported else "")
+
+
+def qualified_claims(
+    header: Mapping[str, Any],
+    lines: Iterable[Line],
+    whole: Mapping[str, Sequence[str]],
+    oracle: str = "",
+) -> list[Claim]:
+    """The widest claims of a run with this header and these lines, one for each level that has any.
+
+    ``whole`` has the levels that the run supports without exception, with the versions of torch
+    (`conformance.history.claims`). ``oracle`` names one that is not torch; without it nothing is
+    claimed then. A run of a part of an area claims nothing.
+    """
+    selection = header["selection"]
+    if any(selection.get(name) for name in NARROWING):
+        return []
+    own = torch_version(header)
+    if own is not None:
+        oracle = f"torch {own}"
+    by_area: dict[str, list[Line]] = {}
+    for line in lines:
+        by_area.setdefault(line["area"], []).append(line)
+    found = []
+    left_out = [area for area in selection.get("without") or () if area not in by_area]
+    for level in selection["levels"] if oracle else ():
+        if claim := _claim(level, by_area, oracle):
+            claim = _restricted(claim, list(by_area), left_out, bool(selection.get("areas")))
+            if versions := whole.get(level):
+                claim = replace(claim, oracle=torch(versions))
+            found.append(claim)
+    return found
+
+
+def torch(versions: Iterable[str]) -> str:
+    """Versions of torch in a claim: `torch 2.15; also 2.13 to 2.14`."""
+    newest, *others = newest_first(versions)
+    return f"torch {newest}" + (f"; also {ranges(others)}" if others else "")
+
+
+def texts(found: Iterable[Claim]) -> list[str]:
+    """The claims in words, levels of the same terms together: `values and graph, torch 2.15`."""
+    grouped: dict[str, list[str]] = {}
+    for claim in found:
+        grouped.setdefault(claim.terms, []).append(claim.level)
+    return [f"{_listed(levels)}, {terms}" for terms, levels in grouped.items()]
+
+
+def _claim(level: str, by_area: Mapping[str, Sequence[Line]], oracle: str) -> Claim | None:
+    silent = {area for area, lines in by_area.items() if not _is_compared(level, lines)}
+    holding = [
+        area
+        for area, lines in by_area.items()
+        if area not in silent and all(_allows(level, line) for line in lines)
+    ]
+    if not holding:
+        return None
+    others = [area for area in by_area if area not in silent and area not in holding]
+    # A claim of all areas counts the unsupported programs of areas without a compared one, too.
+    meant = holding if others else list(by_area)
+    known = sum(
+        is_known(line) and line["levels"].get(level) == "diverges"
+        for area in holding
+        for line in by_area[area]
+    )
+    unsupported = sum(line["outcome"] == "unsupported" for area in meant for line in by_area[area])
+    areas = tuple(holding) if others else ()
+    return Claim(level, oracle, areas, tuple(others), known, unsupported)
+
+
+def _restricted(claim: Claim, run: Sequence[str], left_out: Sequence[str], few: bool) -> Claim:
+    """The claim for the areas that were run: ``few`` of the suite's, or all but those left out."""
+    if few:
+        return replace(claim, areas=claim.areas or tuple(run), other_areas=())
+    if left_out:
+        others = (*claim.other_areas, *left_out)
+        return replace(claim, areas=claim.areas or tuple(run), other_areas=others)
+    return claim
+
+
+def _is_compared(level: str, lines: Iterable[Line]) -> bool:
+    """Whether something was compared at the level, or was to be and failed."""
+    return any(
+        line["outcome"] in ("error", "not_run")
+        or line["levels"].get(level, "not_applicable") != "not_applicable"
+        for line in lines
+    )
+
+
+def _allows(level: str, line: Line) -> bool:
+    """Whether a line does not speak against the level."""
+    if line["outcome"] in ("error", "not_run"):
+        return False
+    verdict = line["levels"].get(level)
+    return verdict != "other_version" and (verdict != "diverges" or is_known(line))
+
+
+def _listed(words: Sequence[str]) -> str:
+    *before, last = words
+    return f"{', '.join(before)} and {last}" if before else last
