@@ -155,6 +155,11 @@ pub fn put(
             value.dtype().scalar_type()
         )));
     }
+    let mut own = x.places();
+    own.sort_unstable();
+    if in_place && own.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(lacks("writing at indices to elements that share memory"));
+    }
     let Spots { places: writes, shape } = found;
     if adds && matches!(x.dtype(), DType::Float16 | DType::BFloat16) {
         return Err(lacks("sums at indices in half precision"));

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::fault::{Outcome, runtime_error};
+use crate::fault::{Outcome, lacks, runtime_error};
 use crate::geometry::shown;
 use crate::graph::{Geometry, Meta, Node, Work, check_creation, edge_of, grad_fn, set_history};
 use crate::operation::{Operation, finished, is_recorded, prepared};
@@ -85,7 +85,11 @@ fn check_overlap(target: &Tensor, others: &[Tensor], fills: bool) -> Outcome<()>
              single memory location. Please clone() the tensor before performing the operation.",
         ));
     }
-    if others.iter().any(|other| overlaps(other, target)) {
+    for other in others.iter().filter(|other| overlaps(other, target)) {
+        // torch compares only what is dense in memory.
+        if !other.is_dense() || !target.is_dense() {
+            return Err(lacks("writing over elements that are being read"));
+        }
         return Err(runtime_error(
             "unsupported operation: some elements of the input tensor and the written-to tensor \
              refer to a single memory location. Please clone() the tensor before performing the \

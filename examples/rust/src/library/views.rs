@@ -193,7 +193,9 @@ fn even(size: usize, part: i64) -> Outcome<Vec<usize>> {
 fn chunk(a: &Arguments) -> Outcome<Value> {
     let x = a.tensor(0)?;
     let dim = a.dim(2, x.dim())?;
-    let size = x.shape().get(dim).copied().unwrap_or(1);
+    let Some(&size) = x.shape().get(dim) else {
+        return Err(runtime_error("chunk expects at least a 1-dimensional tensor"));
+    };
     let count = a.int(1)?;
     if count < 1 || size == 0 {
         return Err(lacks("chunk into no parts"));
@@ -225,9 +227,13 @@ pub const TABLE: &[Entry] = &[
         views::reshape(&x, &shape_of(a, &x)?).map(Value::Tensor)
     }),
     method("view", "input *shape", view),
-    method("view_as", "input other", |a| views::view(&a.tensor(0)?, &like(a)?).map(Value::Tensor)),
+    method("view_as", "input other", |a| {
+        let x = a.tensor(0)?;
+        views::view(&x, &inferred(&sizes(like(a)?), x.count())?).map(Value::Tensor)
+    }),
     method("reshape_as", "input other", |a| {
-        views::reshape(&a.tensor(0)?, &like(a)?).map(Value::Tensor)
+        let x = a.tensor(0)?;
+        views::reshape(&x, &inferred(&sizes(like(a)?), x.count())?).map(Value::Tensor)
     }),
     method("expand", "input *size", |a| {
         views::expand(&a.tensor(0)?, &a.ints(1)?).map(Value::Tensor)
