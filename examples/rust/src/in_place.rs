@@ -85,7 +85,7 @@ fn check_overlap(target: &Tensor, others: &[Tensor], fills: bool) -> Outcome<()>
              single memory location. Please clone() the tensor before performing the operation.",
         ));
     }
-    for other in others.iter().filter(|other| overlaps(other, target)) {
+    if let Some(other) = others.iter().find(|other| overlaps(other, target)) {
         // torch compares only what is dense in memory.
         if !other.is_dense() || !target.is_dense() {
             return Err(lacks("writing over elements that are being read"));
