@@ -6,8 +6,9 @@ use crate::fault::{Outcome, index_error, lacks, runtime_error};
 use crate::geometry::{
     broadcast, check_size, contiguous_strides, expanded_strides, places, product, shown,
 };
+use crate::in_place::apply_in_place;
 use crate::indexing::read_at;
-use crate::operation::{Context, Keep, Operation, apply, apply_in_place};
+use crate::operation::{Context, Keep, Operation, apply};
 use crate::tensor::Tensor;
 use crate::views::{expand, view};
 
@@ -153,6 +154,11 @@ pub fn put(
             x.dtype().scalar_type(),
             value.dtype().scalar_type()
         )));
+    }
+    let mut own = x.places();
+    own.sort_unstable();
+    if in_place && own.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(lacks("writing at indices to elements that share memory"));
     }
     let Spots { places: writes, shape } = found;
     if adds && matches!(x.dtype(), DType::Float16 | DType::BFloat16) {

@@ -3,7 +3,8 @@
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, raised, runtime_error};
 use crate::gathering::masked_fill_operation;
-use crate::operation::{Context, Keep, Operation, apply, apply_in_place};
+use crate::in_place::apply_in_place;
+use crate::operation::{Context, Keep, Operation, apply};
 use crate::pointwise::{
     divide, floating, number, pointwise, pointwise_as, promoted, scale, unary, whole,
 };

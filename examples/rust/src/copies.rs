@@ -4,7 +4,8 @@ use crate::dtype::DType;
 use crate::fault::Outcome;
 use crate::geometry::{contiguous_strides, expanded_strides, places, result_strides};
 use crate::graph::Meta;
-use crate::operation::{Operation, apply, apply_in_place};
+use crate::in_place::apply_in_place;
+use crate::operation::{Operation, apply};
 use crate::reductions::sum;
 use crate::tensor::Tensor;
 

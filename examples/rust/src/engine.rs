@@ -7,10 +7,10 @@ use crate::binary::add;
 use crate::copies::{cast, clone, copy_into, sum_to};
 use crate::fault::{Outcome, runtime_error};
 use crate::geometry::shown;
-use crate::graph::{Edge, Meta, Node, Work, edge_of};
+use crate::graph::{Edge, Meta, Node, Work, edge_of, running};
 use crate::hooking::{accumulated, hooked, post_hooked, pre_hooked, values_of};
 use crate::operation::gradients;
-use crate::state::in_grad_mode;
+use crate::state::{anomaly, in_grad_mode, warn};
 use crate::tensor::Tensor;
 use crate::views::as_strided;
 
@@ -51,7 +51,7 @@ pub fn run(
         };
         pass.seed(roots, &fitted_seeds)?;
         while let Some(node) = pass.next() {
-            pass.step(&node)?;
+            running(&node, || pass.step(&node)).inspect_err(|_| report(&node))?;
         }
         Ok(pass.captured)
     })
@@ -183,7 +183,50 @@ impl Pass<'_> {
                 _ => None,
             });
         }
-        post_hooked(node, fits, seen)
+        let results = post_hooked(node, fits, seen)?;
+        if anomaly() == (true, true) {
+            check_numbers(node, &results)?;
+        }
+        Ok(results)
+    }
+}
+
+/// In anomaly mode no gradient may be NaN.
+fn check_numbers(node: &Rc<Node>, results: &[Option<Tensor>]) -> Outcome<()> {
+    let is_nan = |result: &Option<Tensor>| {
+        result.as_ref().is_some_and(|grad| grad.values().iter().any(|value| value.is_nan()))
+    };
+    match results.iter().position(is_nan) {
+        None => Ok(()),
+        Some(i) => Err(runtime_error(format!(
+            "Function '{}' returned nan values in its {i}th output.",
+            node.full_name()
+        ))),
+    }
+}
+
+/// In anomaly mode, warn of the node that failed, and of those in whose passes it was recorded.
+fn report(node: &Rc<Node>) {
+    if !anomaly().0 {
+        return;
+    }
+    let missing = "No forward pass information available. Enable detect anomaly during forward \
+                   pass for more information.";
+    let trace =
+        if node.is_traced { "Traceback of forward call that caused the error:" } else { missing };
+    warn("UserWarning", format!("Error detected in {}. {trace}", node.full_name()));
+    let mut above = node.induced_by.clone();
+    while let Some(node) = above {
+        let trace = if node.is_traced {
+            "Traceback of forward call that induced the previous calculation:"
+        } else {
+            missing
+        };
+        warn(
+            "UserWarning",
+            format!("\n\nPrevious calculation was induced by {}. {trace}", node.full_name()),
+        );
+        above = node.induced_by.clone();
     }
 }
 

@@ -29,6 +29,9 @@ pub fn contiguous_strides(shape: &[usize]) -> Vec<usize> {
 
 /// The offsets of elements in their storage, in row-major order.
 pub fn places(shape: &[usize], strides: &[usize], offset: usize) -> Vec<usize> {
+    if shape.contains(&0) {
+        return vec![];
+    }
     let mut found = vec![offset];
     for (&size, &stride) in shape.iter().zip(strides) {
         let before = std::mem::take(&mut found);
@@ -180,7 +183,9 @@ pub fn inferred(shape: &[i64], count: usize) -> Outcome<Vec<usize>> {
     let size = |&size: &i64| {
         if size == -1 { count / known } else { size as usize }
     };
-    Ok(shape.iter().map(size).collect())
+    let made: Vec<usize> = shape.iter().map(size).collect();
+    check_size(&made)?;
+    Ok(made)
 }
 
 /// The strides of a view with another shape, where there are such.

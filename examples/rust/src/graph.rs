@@ -8,7 +8,7 @@ use crate::fault::{Outcome, runtime_error};
 use crate::geometry::shown;
 use crate::hooks::Hooks;
 use crate::operation::{Keep, Operation};
-use crate::state::next_id;
+use crate::state::{anomaly, next_id};
 use crate::tensor::{Autograd, Body, Tensor};
 
 /// The shape and dtype of a tensor that a node has seen.
@@ -74,11 +74,28 @@ pub struct Node {
     /// The tensors with `retain_grad()`, by the number of the output.
     pub retained: RefCell<Vec<(usize, Weak<Body>)>>,
     pub released: Cell<bool>,
+    /// Whether it was recorded in anomaly mode.
+    pub is_traced: bool,
+    /// The node in whose backward pass it was recorded, in anomaly mode.
+    pub induced_by: Option<Rc<Node>>,
+}
+
+thread_local! {
+    static RUNNING: RefCell<Vec<Rc<Node>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Do something for a node whose gradients are being computed.
+pub fn running<T>(node: &Rc<Node>, act: impl FnOnce() -> T) -> T {
+    RUNNING.with_borrow_mut(|nodes| nodes.push(node.clone()));
+    let result = act();
+    RUNNING.with_borrow_mut(|nodes| nodes.pop());
+    result
 }
 
 impl Node {
     pub fn new(name: &str, work: Work, edges: Vec<Option<Edge>>, outputs: Vec<Meta>) -> Node {
         let id = next_id();
+        let is_traced = anomaly().0;
         let accumulates = matches!(work, Work::Accumulate(_));
         Node {
             order: if accumulates { u64::MAX } else { id },
@@ -92,6 +109,8 @@ impl Node {
             post_hooks: Hooks::default(),
             retained: RefCell::default(),
             released: Cell::new(false),
+            is_traced,
+            induced_by: RUNNING.with_borrow(|nodes| nodes.last().filter(|_| is_traced).cloned()),
         }
     }
 
@@ -201,11 +220,17 @@ impl Saved {
         let made_by = maker
             .map(|(maker, nr)| format!(", which is output {nr} of {},", maker.short_name()))
             .unwrap_or_default();
+        let hint = if anomaly().0 {
+            "the backtrace further above shows the operation that failed to compute its gradient. \
+             The variable in question was changed in there or anywhere later. Good luck!"
+        } else {
+            "enable anomaly detection to find the operation that failed to compute its gradient, \
+             with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        };
         format!(
             "one of the variables needed for gradient computation has been modified by an inplace \
              operation: [{} {}]{made_by} is at version {}; expected version {} instead. \
-             Hint: enable anomaly detection to find the operation that failed to compute its \
-             gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).",
+             Hint: {hint}",
             data.dtype().legacy_name(),
             shown(&data.shape()),
             data.version(),

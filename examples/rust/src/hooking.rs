@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::binary::add;
 use crate::copies::{clone, clone_strided, copy_into};
 use crate::engine::Gradients;
-use crate::fault::{Fault, Outcome, runtime_error, type_error};
+use crate::fault::{Fault, Outcome, lacks, runtime_error, type_error};
 use crate::geometry::{contiguous_strides, shown};
 use crate::graph::{Node, Work};
 use crate::state::warn;
@@ -149,6 +149,9 @@ pub fn accumulated(
 
 /// Add to a leaf's gradient: in place, unless the sum itself is to be differentiated.
 fn accumulate(leaf: &Tensor, grad: Tensor, is_seen: bool, create_graph: bool) -> Outcome<()> {
+    if leaf.shape() != grad.shape() {
+        return Err(lacks("a gradient of a leaf whose data have another shape now"));
+    }
     let before = leaf.grad();
     let made = match before {
         Some(before) if create_graph => add(&before, &grad)?,

@@ -97,7 +97,12 @@ fn viewed(x: &Tensor, index: &Value, to_write: bool) -> Outcome<(Tensor, Vec<(us
         _ => 1,
     };
     let counted: usize = parts.iter().map(used).sum();
-    if counted > x.dim() && (parts.len() > 1 || x.dim() > 0 || matches!(index, Value::Tuple(_))) {
+    // One number has a message of its own.
+    let is_number = |part: &Value| match part {
+        Value::Tensor(index) => is_position(index),
+        other => matches!(other, Value::Int(_)),
+    };
+    if counted > x.dim() && (x.dim() > 0 || !is_number(index)) {
         return Err(too_many(x));
     }
     let (mut found, mut dim) = (x.clone(), 0);

@@ -13,6 +13,7 @@ mod geometry;
 mod graph;
 mod hooking;
 mod hooks;
+mod in_place;
 mod indexing;
 mod joining;
 mod json;

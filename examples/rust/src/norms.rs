@@ -3,7 +3,8 @@
 use crate::binary::{compare, div, mul, select};
 use crate::fault::{Outcome, lacks};
 use crate::gathering::masked_fill_operation;
-use crate::operation::{Context, Keep, Operation, apply, apply_in_place};
+use crate::in_place::apply_in_place;
+use crate::operation::{Context, Keep, Operation, apply};
 use crate::pointwise::{number, power, sgn, unary, whole};
 use crate::reductions::{Over, mask_of, reduced, reinserted, sum};
 use crate::tensor::Tensor;

@@ -179,6 +179,28 @@ pub fn median(x: &Tensor, dim: usize, keep: bool) -> Outcome<(Tensor, Tensor)> {
     })
 }
 
+/// The median of what is a number.
+pub fn nan_median_place(line: &[f64]) -> usize {
+    let order = sorted(line, false);
+    let numbers = line.iter().filter(|value| !value.is_nan()).count();
+    order[numbers.saturating_sub(1) / 2]
+}
+
+pub fn nan_median(x: &Tensor, dim: usize, keep: bool) -> Outcome<(Tensor, Tensor)> {
+    picked(x, "Nanmedian1", dim, keep, |line| {
+        without_ties(line, "nanmedian")?;
+        Ok(vec![nan_median_place(line)])
+    })
+}
+
+/// The most frequent value; of values that are all different the smallest.
+pub fn mode(x: &Tensor, dim: usize, keep: bool) -> Outcome<(Tensor, Tensor)> {
+    picked(x, "Mode0", dim, keep, |line| {
+        without_ties(line, "mode")?;
+        Ok(vec![sorted(line, false)[0]])
+    })
+}
+
 /// Running sums or products along a dimension.
 fn running(
     x: &Tensor,

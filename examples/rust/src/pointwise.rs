@@ -260,6 +260,9 @@ pub fn power(x: &Tensor, exponent: f64) -> Outcome<Tensor> {
 }
 
 pub fn power_operation(exponent: &Tensor) -> Outcome<Operation> {
+    if exponent.dtype() == DType::Bool {
+        return Err(lacks("pow with a bool"));
+    }
     let exponent = exponent.clone();
     let y = exponent.item()?;
     let compute = move |x: &[Tensor]| {

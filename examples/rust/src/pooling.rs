@@ -81,6 +81,9 @@ fn check(x: &Tensor, windows: &[Window]) -> Outcome<Vec<usize>> {
 
 /// The best element of each window, and its place among the elements of its plane.
 pub fn max_pool(x: &Tensor, windows: Vec<Window>) -> Outcome<(Tensor, Tensor)> {
+    if x.count() == 0 {
+        return Err(lacks("pooling of no elements"));
+    }
     let made = check(x, &windows)?;
     let dims = windows.len();
     let compute = move |x: &[Tensor]| {

@@ -8,8 +8,8 @@ use crate::fault::{Fault, Outcome, lacks, raised, type_error, value_error};
 use crate::json::Json;
 use crate::library::{self, attributes};
 use crate::python;
-use crate::state::{deeper, grad_mode, set_grad_mode};
-use crate::value::{Manager, Value};
+use crate::state::deeper;
+use crate::value::Value;
 
 /// Names in the order in which they were bound, and what they are bound to. A function's scope
 /// reads from the one around it.
@@ -137,20 +137,13 @@ fn within(
     let Some(Value::Manager(manager)) = manager else {
         return Err(lacks("this context manager"));
     };
-    enter(&manager);
+    (manager.enter)();
     if let Some(name) = to.and_then(Json::as_str) {
         scope.set(name, Value::None);
     }
     let done = steps(step, "body", scope);
-    set_grad_mode(manager.before.get());
+    (manager.exit)();
     done
-}
-
-fn enter(manager: &Manager) {
-    if manager.remembers {
-        manager.before.set(grad_mode());
-    }
-    set_grad_mode(manager.mode);
 }
 
 /// The value of an argument.
@@ -301,6 +294,9 @@ fn method(name: &str, values: Vec<Value>, named: library::Named) -> Outcome<Valu
             library::call_function(&format!("{path}.{name}"), rest.to_vec(), named)
         }
         (Value::List(items), "append", [item]) => {
+            if item.holds(items) {
+                return Err(lacks("a list that holds itself"));
+            }
             items.borrow_mut().push(item.clone());
             Ok(Value::None)
         }

@@ -7,6 +7,7 @@ use crate::dtype::DType;
 thread_local! {
     static GRAD_MODE: Cell<bool> = const { Cell::new(true) };
     static DEFAULT_DTYPE: Cell<DType> = const { Cell::new(DType::Float32) };
+    static ANOMALY: Cell<(bool, bool)> = const { Cell::new((false, true)) };
     static IDS: Cell<u64> = const { Cell::new(0) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static WARNINGS: RefCell<Vec<(&'static str, String)>> = const { RefCell::new(Vec::new()) };
@@ -15,6 +16,7 @@ thread_local! {
 /// Begin a program.
 pub fn reset(default_dtype: DType) {
     GRAD_MODE.set(true);
+    ANOMALY.set((false, true));
     DEFAULT_DTYPE.set(default_dtype);
     DEPTH.set(0);
     warnings();
@@ -34,6 +36,15 @@ pub fn in_grad_mode<T>(mode: bool, act: impl FnOnce() -> T) -> T {
     let result = act();
     GRAD_MODE.set(before);
     result
+}
+
+/// Whether anomaly mode is on, and whether it looks for NaN.
+pub fn anomaly() -> (bool, bool) {
+    ANOMALY.get()
+}
+
+pub fn set_anomaly(modes: (bool, bool)) {
+    ANOMALY.set(modes);
 }
 
 pub fn default_dtype() -> DType {

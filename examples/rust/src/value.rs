@@ -1,6 +1,6 @@
 //! Values of a program: what Python's names are bound to.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::dtype::DType;
@@ -39,13 +39,10 @@ pub struct Tuple {
     pub is_size: bool,
 }
 
-/// A context manager that sets the grad mode.
+/// A context manager: what entering and leaving do.
 pub struct Manager {
-    pub mode: bool,
-    /// The mode to return to: that before the last entry or, unless it `remembers`, before it
-    /// was made.
-    pub before: Cell<bool>,
-    pub remembers: bool,
+    pub enter: Box<dyn Fn()>,
+    pub exit: Box<dyn Fn()>,
 }
 
 impl Value {
@@ -80,6 +77,14 @@ impl Value {
             Value::List(items) => Some(items.borrow().clone()),
             Value::Tuple(tuple) => Some(tuple.items.clone()),
             _ => None,
+        }
+    }
+
+    /// Whether it is a list, or holds it.
+    pub fn holds(&self, list: &Rc<RefCell<Vec<Value>>>) -> bool {
+        match self {
+            Value::List(own) if Rc::ptr_eq(own, list) => true,
+            other => other.items().unwrap_or_default().iter().any(|item| item.holds(list)),
         }
     }
 

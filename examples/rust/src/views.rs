@@ -8,7 +8,8 @@ use crate::geometry::{
     check_size, contiguous_strides, expanded_strides, places, shown, view_strides,
 };
 use crate::graph::{Geometry, Meta, Node, Work, edge_of};
-use crate::operation::{Context, Operation, apply, apply_view, apply_views, record_in_place};
+use crate::in_place::record_in_place;
+use crate::operation::{Context, Operation, apply, apply_view, apply_views};
 use crate::tensor::Tensor;
 
 /// A view whose geometry is known.

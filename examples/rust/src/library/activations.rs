@@ -328,6 +328,9 @@ pub const TABLE: &[Entry] = &[
     both("addcmul", "input tensor1 tensor2 * value=1", |a| {
         let (x, y, z) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
         let value = a.float(3)?;
+        if !x.dtype().is_float() {
+            return Err(lacks("addcmul of integers"));
+        }
         // Half precision is computed in single precision.
         match promoted(&[x.clone(), y.clone(), z.clone()]) {
             DType::Float16 | DType::BFloat16 => DType::Float32.check(value)?,

@@ -1,6 +1,5 @@
 //! The way back, hooks, and grad modes.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use super::attributes::set_requires_grad;
@@ -10,9 +9,9 @@ use crate::fault::{Outcome, lacks, runtime_error, type_error, value_error};
 use crate::geometry::shown;
 use crate::graph::{Edge, accumulator, grad_fn};
 use crate::hooks::Callable;
-use crate::state::{default_dtype, grad_mode, set_default_dtype, set_grad_mode, warn};
+use crate::state::{default_dtype, grad_mode, set_default_dtype, warn};
 use crate::tensor::Tensor;
-use crate::value::{Manager, Value};
+use crate::value::Value;
 
 /// A gradient for each root; ones for those of one element where none is given.
 fn cotangents(roots: &[Tensor], given: &Value) -> Outcome<Vec<Tensor>> {
@@ -258,23 +257,6 @@ fn register_accumulated(a: &Arguments) -> Outcome<Value> {
     Ok(Value::Handle(Rc::new(handle)))
 }
 
-fn manager(mode: bool) -> Value {
-    Value::Manager(Rc::new(Manager { mode, before: Cell::new(grad_mode()), remembers: true }))
-}
-
-/// Sets the mode at once; as a context manager it returns to the former one.
-fn set_mode(a: &Arguments) -> Outcome<Value> {
-    let Value::Bool(mode) = *a.at(0) else {
-        return Err(type_error(format!(
-            "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {}",
-            a.at(0).type_name()
-        )));
-    };
-    let before = Cell::new(grad_mode());
-    set_grad_mode(mode);
-    Ok(Value::Manager(Rc::new(Manager { mode, before, remembers: false })))
-}
-
 fn requires_grad_(a: &Arguments) -> Outcome<Value> {
     let x = a.tensor(0)?;
     set_requires_grad(&x, a.flag(1)?)?;
@@ -302,12 +284,6 @@ pub const TABLE: &[Entry] = &[
     method("register_hook", "self hook", register_hook),
     method("register_post_accumulate_grad_hook", "self hook", register_accumulated),
     method("requires_grad_", "self requires_grad=True", requires_grad_),
-    function("no_grad", "", |_| Ok(manager(false))),
-    function("autograd.no_grad", "", |_| Ok(manager(false))),
-    function("enable_grad", "", |_| Ok(manager(true))),
-    function("autograd.enable_grad", "", |_| Ok(manager(true))),
-    function("set_grad_enabled", "mode", set_mode),
-    function("autograd.set_grad_enabled", "mode", set_mode),
     function("is_grad_enabled", "", |_| Ok(Value::Bool(grad_mode()))),
     function("get_default_dtype", "", |_| Ok(Value::DType(default_dtype()))),
     function("set_default_dtype", "d", |a| match a.dtype(0)? {

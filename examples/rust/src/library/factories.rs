@@ -185,6 +185,7 @@ pub const TABLE: &[Entry] = &[
     function("LongTensor", "data", |a| typed(a, DType::Int64)),
     function("ones", "*size * dtype=None requires_grad=False", |a| filled(a, 1.0)),
     function("zeros", "*size * dtype=None requires_grad=False", |a| filled(a, 0.0)),
+    function("empty", "*size * dtype=None requires_grad=False", |a| filled(a, 0.0)),
     function("full", "size fill_value * dtype=None requires_grad=False", full),
     function("ones_like", "input * dtype=None requires_grad=False", |a| like(a, 1.0, 1)),
     function("zeros_like", "input * dtype=None requires_grad=False", |a| like(a, 0.0, 1)),

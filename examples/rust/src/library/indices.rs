@@ -151,7 +151,7 @@ fn take_along(a: &Arguments) -> Outcome<Value> {
         return crate::gathering::gather(&x, 0, &index).map(Value::Tensor);
     }
     let dim = a.dim(2, x.dim())?;
-    if index.dim() != x.dim() || index.values().iter().any(|&i| i < 0.0) {
+    if x.dim() == 0 || index.dim() != x.dim() || index.values().iter().any(|&i| i < 0.0) {
         return Err(lacks("take_along_dim with such an index"));
     }
     let wide = |x: &Tensor, other: &Tensor| -> Outcome<Tensor> {

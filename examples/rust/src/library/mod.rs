@@ -4,10 +4,12 @@
 mod activations;
 pub mod attributes;
 mod autograd;
+mod copies;
 mod factories;
 mod functional;
 mod in_place;
 mod indices;
+mod modes;
 mod neural;
 mod pointwise;
 mod pooling;
@@ -20,7 +22,7 @@ pub use factories::python;
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, type_error};
 use crate::geometry::dimension;
-use crate::operation::apply_in_place;
+use crate::in_place::apply_in_place;
 use crate::pointwise::{UNARY, unary, unary_operation};
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -63,8 +65,10 @@ const TABLES: &[&[Entry]] = &[
     activations::TABLE,
     reductions::TABLE,
     views::TABLE,
+    copies::TABLE,
     factories::TABLE,
     autograd::TABLE,
+    modes::TABLE,
     queries::TABLE,
     neural::TABLE,
     pooling::TABLE,

@@ -165,6 +165,9 @@ pub const TABLE: &[Entry] = &[
     function("nn.functional.linear", "input weight bias=None", linear),
     function("nn.functional.normalize", "input p=2.0 dim=1", |a| {
         let x = a.tensor(0)?;
+        if x.dim() == 0 {
+            return Err(lacks("normalize without dimensions"));
+        }
         let over = Over { dims: vec![a.dim(2, x.dim())?], keep: true, named: true };
         let size = crate::norms::norm(&x, a.float(1)?, &over)?;
         let bounded = crate::binary::clamp_operation(Some(number(1e-12)), None)?;

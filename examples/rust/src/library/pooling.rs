@@ -67,7 +67,8 @@ fn of_one(a: &Arguments) -> Outcome<Value> {
     if count < 1 {
         return Err(runtime_error(format!("max_pool1d() Invalid computed output size: {count}")));
     }
-    if !a.flag(6)? && !(x.requires_grad() && crate::state::grad_mode()) {
+    let is_recorded = x.requires_grad() && crate::state::grad_mode();
+    if !(a.flag(6)? || is_recorded) {
         // Another kernel, whose result is no view.
         let high = Window { size: 1, stride: 1, padding: 0, dilation: 1, ceils: false };
         let at = x.dim() - 1;

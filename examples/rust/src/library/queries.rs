@@ -1,7 +1,7 @@
 //! Questions about tensors.
 
 use super::{Arguments, Entry, both, function, method};
-use crate::fault::Outcome;
+use crate::fault::{Outcome, index_error};
 use crate::tensor::Tensor;
 use crate::value::Value;
 
@@ -10,6 +10,12 @@ fn whole(value: usize) -> Value {
 }
 
 fn size(a: &Arguments, values: &[usize], is_size: bool) -> Outcome<Value> {
+    if !a.is_none(1) && values.is_empty() {
+        let dim = a.int(1)?;
+        return Err(index_error(format!(
+            "Dimension specified as {dim} but tensor has no dimensions"
+        )));
+    }
     if !a.is_none(1) {
         return Ok(whole(values[a.dim(1, values.len())?]));
     }

@@ -244,6 +244,24 @@ pub const TABLE: &[Entry] = &[
     both("argmax", "input dim=None keepdim=False", |a| argument(a, |x, y| x > y)),
     both("argmin", "input dim=None keepdim=False", |a| argument(a, |x, y| x < y)),
     both("median", "input dim=None keepdim=False", median),
+    both("nanmedian", "input dim=None keepdim=False", |a| {
+        let x = a.tensor(0)?;
+        if x.count() == 0 || x.dtype() == DType::Bool {
+            return Err(lacks("nanmedian of no elements, or of bools"));
+        }
+        if a.is_none(1) {
+            let made = whole_extreme(&x, "Nanmedian0", |v| v[order::nan_median_place(v)]);
+            return made.map(Value::Tensor);
+        }
+        order::nan_median(&x, a.dim(1, x.dim())?, a.flag(2)?).map(pair)
+    }),
+    both("mode", "input dim=-1 keepdim=False", |a| {
+        let x = a.tensor(0)?;
+        if x.count() == 0 {
+            return Err(lacks("mode of no elements"));
+        }
+        order::mode(&x, a.dim(1, x.dim())?, a.flag(2)?).map(pair)
+    }),
     both("sort", "input dim=-1 descending=False * stable=None", |a| {
         let x = a.tensor(0)?;
         let name = if a.is_given(3) { "Sort1" } else { "Sort0" };
@@ -266,15 +284,15 @@ pub const TABLE: &[Entry] = &[
     }),
     both("cummax", "input dim", |a| {
         let x = a.tensor(0)?;
-        if x.dim() == 0 {
-            return Err(lacks("cummax of a tensor without dimensions"));
+        if x.dim() == 0 || x.count() == 0 {
+            return Err(lacks("cummax without dimensions or elements"));
         }
         order::cumulative(&x, a.dim(1, x.dim())?, true).map(pair)
     }),
     both("cummin", "input dim", |a| {
         let x = a.tensor(0)?;
-        if x.dim() == 0 {
-            return Err(lacks("cummin of a tensor without dimensions"));
+        if x.dim() == 0 || x.count() == 0 {
+            return Err(lacks("cummin without dimensions or elements"));
         }
         order::cumulative(&x, a.dim(1, x.dim())?, false).map(pair)
     }),
