@@ -19,8 +19,8 @@ _NUMBERS = ("int", "float", "complex")
 class Aligned:
     """The two sides, as far as their steps were seen.
 
-    A name that only one side reports as changed is shown on the other as it was: what the names are
-    after the statement is compared, as it is for the verdict. Fields of other levels than these are
+    A name that only one side reports as changed is shown on the other as it was: the values of names
+    after the statement are compared, as they are for the verdict. Fields of other levels than these are
     shown, and are no difference.
     """
 

@@ -20,7 +20,7 @@ _ATTRIBUTES = dict.fromkeys(_MEMORY, "memory") | dict.fromkeys(_GRAPH, "graph")
 
 @lru_cache(maxsize=4096)
 def internals(source: str) -> str | None:
-    """The highest level of what a statement reads besides values; None for values alone."""
+    """The highest level of the attributes that a statement reads; None for values alone."""
     tree = ast.parse(source)
     statement = tree.body[0] if len(tree.body) == 1 else None
     if not isinstance(statement, ast.Expr | ast.Assign):

@@ -265,7 +265,7 @@ def _print_reasons(console: Terminal, outcome: str, result: Result) -> None:
 
 
 def _begin(reason: str) -> str:
-    """The first lines of a reason, on one line: what a process printed may be long."""
+    """The first lines of a reason, on one line; the output of a process may be long."""
     first, *more = reason.split("\n")
     return cut(" ".join([first, *more[:2]]), 240)
 
