@@ -19,9 +19,9 @@ _NUMBERS = ("int", "float", "complex")
 class Aligned:
     """The two sides, as far as their steps were seen.
 
-    A name that only one side reports as changed is shown on the other as it was: the values of names
-    after the statement are compared, as they are for the verdict. Fields of other levels than these are
-    shown, and are no difference.
+    A name that only one side reports as changed is shown on the other as it was: the values of
+    names after the statement are compared, as they are for the verdict. Fields of other levels than
+    these are shown, and are no difference.
     """
 
     def __init__(self, levels: Collection[str]) -> None:
