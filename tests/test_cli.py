@@ -389,8 +389,8 @@ def test_name_revision_and_address_are_kept_and_shown(tmp_path):
     [
         (("--url", "javascript:alert(1)"), "does not start with http:// or https://"),
         (("--url", "https://a\nb"), "does not start with http:// or https://"),
-        (("--name", ""), "one line of at most 200 characters"),
-        (("--revision", "a\nb"), "one line of at most 200 characters"),
+        (("--name", ""), "not one line of at most 200 characters"),
+        (("--revision", "a\nb"), "not one line of at most 200 characters"),
     ],
 )
 def test_a_name_or_address_that_no_page_can_show_is_refused(tmp_path, option, message):

@@ -128,7 +128,7 @@ def test_a_run_keeps_its_label_when_it_is_resumed(whole, tmp_path):
 def test_a_label_is_one_line(tmp_path):
     done = judge("wrong:values", "--label", "c0ffee\nbad", cwd=tmp_path)
     assert done.returncode == 2
-    assert "a label is one line of at most 200 characters" in done.stderr
+    assert "not one line of at most 200 characters" in done.stderr
     judge("wrong:values", "--label", "c0ffee", "--run-file", "r.jsonl", cwd=tmp_path)
     run = read_run(tmp_path / "r.jsonl")
     assert run.header["label"] == "c0ffee"

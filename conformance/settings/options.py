@@ -70,7 +70,7 @@ def size(text: str) -> Size:
 def one_line(text: str) -> str:
     """A short text without line breaks; raises ArgumentTypeError for any other."""
     if not text or len(text.splitlines()) > 1 or len(text) > 200:
-        raise argparse.ArgumentTypeError("this is one line of at most 200 characters")
+        raise argparse.ArgumentTypeError("not one line of at most 200 characters")
     return text
 
 
