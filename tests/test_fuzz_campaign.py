@@ -20,7 +20,7 @@ from conformance.suite.shard import Shard
 VALUES = ("values", "other values")
 FUZZ = (
     *("fuzz", "--backend", "miniature.kinks:relu", "--oracle", "impl", "--level", "values"),
-    *("--theme", "pointwise", "--examples", "900", "--no-keep"),
+    *("--theme", "pointwise", "--examples", "401", "--no-keep"),
 )
 
 

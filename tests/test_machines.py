@@ -94,7 +94,7 @@ def test_a_folder_is_sent_to_the_machines_of_a_run(serve, port):
 
 
 def test_a_search_finds_the_same_on_machines_that_its_folder_is_sent_to(serve, port):
-    sent = ("fuzz", "--backend", "sent:namespace", *FUZZ[3:], "--examples", "1200")
+    sent = ("fuzz", "--backend", "sent:namespace", *FUZZ[3:], "--examples", "601")
     here = conform(*sent, cwd=port)
     assert here.returncode == 1, here.stdout + here.stderr
     machines = ("--tx", f"socket={serve().address}", "--tx", "popen", "--rsyncdir", ".")

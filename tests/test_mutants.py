@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ from command import SPEC, conform
 from test_reports import Page
 
 from conformance import backends
+from conformance.commands.mutants import selected
 from conformance.mutation import examine
 from conformance.mutation.examine import Examiner, Ground
 from conformance.mutation.mutant import CatalogueError, find_catalogue
@@ -173,17 +175,24 @@ def test_wrong_usage_says_what_to_do(arguments: tuple[str, ...], says: str, tmp_
     assert done.returncode == 2 and says in done.stderr
 
 
-def test_ten_numbers_select_every_mutant_once(tmp_path: Path) -> None:
+def test_ten_numbers_select_every_mutant_once() -> None:
+    chosen = argparse.Namespace(mutant=None, area=None, shard=None)
     seen: Counter[str] = Counter()
     for number in range(3, 13):
-        done = conform(
-            *("mutants", "--catalogue", "made_mutants", "--oracle", "impl", "--spec", SPEC),
-            *("--check", "--tenth", str(number), "--json", "out.json"),
-            cwd=tmp_path,
-        )
-        if done.returncode != 2:
-            seen.update(list(by_name(json.loads((tmp_path / "out.json").read_text()))))
-    assert seen == Counter(mutant.name for mutant in find_catalogue("made_mutants"))
+        chosen.tenth = number
+        seen.update(mutant.name for mutant in selected(catalogue(), chosen))
+    assert seen == Counter(mutant.name for mutant in catalogue())
+
+
+def test_a_number_selects_a_tenth(tmp_path: Path) -> None:
+    done = conform(
+        *("mutants", "--catalogue", "made_mutants", "--oracle", "impl", "--spec", SPEC),
+        *("--check", "--tenth", "10", "--json", "out.json"),
+        cwd=tmp_path,
+    )
+    of_number = argparse.Namespace(mutant=None, area=None, shard=None, tenth=10)
+    names = [mutant.name for mutant in selected(find_catalogue("made_mutants"), of_number)]
+    assert sorted(by_name(json.loads((tmp_path / "out.json").read_text()))) == sorted(names), done
 
 
 # -- edits and their catalogue ----------------------------------------------------------------

@@ -47,7 +47,7 @@ def mutants(options: argparse.Namespace) -> int:
             f"there is no catalogue of mutants for {options.backend!r}: name one with --catalogue."
         )
     with one_paragraph():
-        chosen = _chosen(find_catalogue(name), options)
+        chosen = selected(find_catalogue(name), options)
         suite = read_suite(settings.spec, settings.findings)
         made, missing = ground(settings, suite, options.all, options.samples)
     processes = os.cpu_count() or 1 if options.processes == "auto" else options.processes
@@ -76,7 +76,7 @@ def mutants(options: argparse.Namespace) -> int:
     return exit_code(findings, not options.check)
 
 
-def _chosen(found: Sequence[Mutant], options: argparse.Namespace) -> list[Mutant]:
+def selected(found: Sequence[Mutant], options: argparse.Namespace) -> list[Mutant]:
     """The mutants that the options select; raises WrongInput."""
     names = [mutant.name for mutant in found]
     for kind, wanted, existing in (
