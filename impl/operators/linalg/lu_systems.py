@@ -20,13 +20,16 @@ from impl.operators.linalg.matrices import adjoint_matrix
 from impl.operators.linalg.triangular_systems import solution
 
 
-def check_dtypes(LU, B) -> None:
-    """Raise RuntimeError for arrays of factors and of a right side of different dtypes."""
+def check_dtypes(LU, pivots, B) -> None:
+    """Raise RuntimeError for arrays of factors and of a right side of different dtypes, and for
+    pivots that are no 32-bit integers."""
     if LU.dtype != B.dtype:
         raise RuntimeError(
             "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
             f"{BY_NUMPY[LU.dtype].legacy} and B of type {BY_NUMPY[B.dtype].legacy} instead"
         )
+    if pivots.dtype != np.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
 
 
 def _check_pivots(LU, pivots) -> None:
@@ -47,7 +50,7 @@ def solved(LU, pivots, B, left: bool = True, adjoint: bool = False):
 
     Raises RuntimeError for dtypes that differ, and pivots that are no rows.
     """
-    check_dtypes(LU, B)
+    check_dtypes(LU, pivots, B)
     if B.size:
         _check_pivots(LU, pivots)
     if not left:
@@ -114,9 +117,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     factors, right = LU._raw, B._raw
     not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots)
     not_implemented.check_floating("torch.linalg.lu_solve", factors)
-    check_dtypes(factors, right)
-    if pivots._raw.dtype != np.int32:
-        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    check_dtypes(factors, pivots._raw, right)
     lapack.check_square("torch.linalg.lu_solve", factors)
     lapack.check_equation("linalg.lu_solve", factors, right, left)
     given = pivots._raw.shape
