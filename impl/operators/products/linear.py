@@ -36,7 +36,7 @@ def linear(input, weight, bias=None, *, out=None):
     """
     require_tensor("linear", "input", 1, input)
     require_tensor("linear", "weight", 2, weight)
-    if out is not None and bias is None and input._raw.ndim > 1:
+    if out is not None and bias is None and (input._raw.ndim, weight._raw.ndim) != (1, 2):
         return matmul(input, t(weight), out=out)
     result = _layer(input, weight, bias) if isinstance(bias, Tensor) else None
     if result is None:
