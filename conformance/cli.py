@@ -15,6 +15,7 @@ from conformance.base.release import version
 from conformance.base.streams import standard_streams
 from conformance.fuzz.options import FUZZ
 from conformance.run.plan import WrongInput
+from conformance.settings.arguments import commit_address
 from conformance.settings.options import (
     BACKENDS,
     COUNTED,
@@ -27,7 +28,6 @@ from conformance.settings.options import (
     SHARE,
     SUITE,
     add_options,
-    commit_address,
 )
 from conformance.settings.settings import WrongOptions
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.words import listed
 from conformance.run_files.categories import CATEGORIES, category
 from conformance.run_files.identity import named
 from conformance.run_files.qualified_claims import qualified_claims, texts
@@ -17,7 +18,7 @@ from conformance.run_files.run import Run
 from conformance.suite.areas import AREAS
 from reports.attention import Attention, attention
 from reports.categories import SYMBOLS, WORDS
-from reports.text import count, listed, spelled, visible
+from reports.text import count, spelled, visible
 
 
 @dataclass(frozen=True)

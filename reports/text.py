@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.base.words import listed
+
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\uffff\ud800-\udfff]"
@@ -33,13 +35,6 @@ def shortened(text: str, limit: int) -> str:
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """A number with its noun: `1 program`, `2,310 programs`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def listed(words: list[str]) -> str:
-    """Words as an enumeration: `a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def areas(numbers: Mapping[str, int], most: int = 6) -> str:

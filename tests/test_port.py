@@ -281,17 +281,23 @@ def test_export_to_a_place_that_is_none(tmp_path):
     assert done.returncode == 2 and "nothing can be written there" in done.stderr
 
 
+def run_of_rules(backend: str, rules: tuple[str, ...], *options: str, cwd):
+    """A run of these rules on a port, into `r.jsonl`, which succeeds."""
+    chosen = [word for rule in rules for word in ("--rule", rule)]
+    done = conform(
+        *("run", "--backend", backend, "--oracle", "impl", "--run-file", "r.jsonl"),
+        *("--allow-unsupported", *options, *chosen),
+        cwd=cwd,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_the_port_in_javascript(tmp_path):
     """One rule of each subject; the environment `node` runs all of them."""
     rules = ("SEED-03", "ACCUM-02", "ALIAS-02", "INPLACE-11", "LEAF-01")
-    options = [word for rule in rules for word in ("--rule", rule)]
-    done = conform(
-        *("run", "--backend", NODE, "--oracle", "impl", "--run-file", "r.jsonl"),
-        *("--allow-unsupported", *options),
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_of_rules(NODE, rules, cwd=tmp_path)
     lines = read_run(tmp_path / "r.jsonl").programs
     conforming = {line["rule"] for line in lines if line["outcome"] == "conforms"}
     assert conforming == set(rules)
@@ -301,13 +307,7 @@ def test_the_port_in_javascript(tmp_path):
 def test_the_port_in_rust(tmp_path):
     """One rule of each subject, or "not run" without a compiler; `rust` runs all of them."""
     rules = ("SEED-03", "ACCUM-02", "ALIAS-02", "INPLACE-11", "HOOKS-09")
-    options = [word for rule in rules for word in ("--rule", rule)]
-    done = conform(
-        *("run", "--backend", RUST, "--oracle", "impl", "--run-file", "r.jsonl", "--if-available"),
-        *("--allow-unsupported", *options),
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_of_rules(RUST, rules, "--if-available", cwd=tmp_path)
     if shutil.which("cargo") is None:
         assert "not run: the backend is not available here: cargo is not installed" in done.stdout
         return

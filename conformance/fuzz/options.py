@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.fuzz.themes import EXAMPLES, THEMES
-from conformance.settings.options import BACKENDS, COUNTED, MANY, Option, count, duration
+from conformance.settings.arguments import count, duration
+from conformance.settings.options import BACKENDS, COUNTED, MANY, Option
 from conformance.suite.shard import shard
 
 DRAWING = (

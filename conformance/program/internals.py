@@ -7,6 +7,7 @@ bool, but a backend that has no version counters still has the right values.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -16,11 +17,15 @@ _MEMORY = {"_base", "_is_view", "_version", "data_ptr", "is_contiguous", "is_set
 _MEMORY |= {"storage_offset", "stride", "untyped_storage"}
 _GRAPH = {"grad_fn", "is_leaf", "output_nr", "requires_grad", "retains_grad"}
 _ATTRIBUTES = dict.fromkeys(_MEMORY, "memory") | dict.fromkeys(_GRAPH, "graph")
+_MENTIONED = re.compile(rf"\b(?:{'|'.join(sorted(_ATTRIBUTES))}|is|name)\b")
+"""The words of which a statement that reads internals has one: others need not be parsed."""
 
 
 @lru_cache(maxsize=4096)
 def internals(source: str) -> str | None:
     """The highest level of the attributes that a statement reads; None for values alone."""
+    if _MENTIONED.search(source) is None:
+        return None
     tree = ast.parse(source)
     statement = tree.body[0] if len(tree.body) == 1 else None
     if not isinstance(statement, ast.Expr | ast.Assign):

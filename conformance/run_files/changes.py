@@ -15,7 +15,8 @@ KINDS = ("diverges", "lost", "other_version", "conforms", "otherwise")
 version of torch than the oracle now, it conforms now, or it stands otherwise than before (another
 level, another first divergence, now known)."""
 
-_AT_FAULT = ("diverges", "specification")
+AT_FAULT = ("diverges", "specification")
+"""Categories of programs on which one of the sides is wrong."""
 
 
 class Standing(NamedTuple):
@@ -40,7 +41,7 @@ class Change:
     def kind(self) -> str:
         """One of KINDS. Not to be compared is neither better nor worse than to diverge."""
         before, after = self.before.category, self.after.category
-        if after in _AT_FAULT and before not in _AT_FAULT:
+        if after in AT_FAULT and before not in AT_FAULT:
             return "diverges"
         if after in NOT_COMPARED and before not in NOT_COMPARED:
             return "lost"

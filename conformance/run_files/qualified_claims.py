@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.base.torch_versions import newest_first, ranges
+from conformance.base.words import listed
 from conformance.run_files.identity import torch_version
 from conformance.run_files.totals import is_known
 
@@ -42,9 +43,9 @@ class Claim:
         13 unsupported`."""
         text = self.oracle
         if self.areas and 0 < len(self.other_areas) < len(self.areas):
-            text += f", in all areas but {_listed(self.other_areas)}"
+            text += f", in all areas but {listed(self.other_areas)}"
         elif self.areas:
-            text += f", in {_listed(self.areas)}"
+            text += f", in {listed(self.areas)}"
         if self.known:
             noun = "known divergence" if self.known == 1 else "known divergences"
             text += f", except {self.known:,} {noun}"
@@ -94,7 +95,7 @@ def texts(found: Iterable[Claim]) -> list[str]:
     grouped: dict[str, list[str]] = {}
     for claim in found:
         grouped.setdefault(claim.terms, []).append(claim.level)
-    return [f"{_listed(levels)}, {terms}" for terms, levels in grouped.items()]
+    return [f"{listed(levels)}, {terms}" for terms, levels in grouped.items()]
 
 
 def _claim(level: str, by_area: Mapping[str, Sequence[Line]], oracle: str) -> Claim | None:
@@ -144,8 +145,3 @@ def _allows(level: str, line: Line) -> bool:
         return False
     verdict = line["levels"].get(level)
     return verdict != "other_version" and (verdict != "diverges" or is_known(line))
-
-
-def _listed(words: Sequence[str]) -> str:
-    *before, last = words
-    return f"{', '.join(before)} and {last}" if before else last

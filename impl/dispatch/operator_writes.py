@@ -88,8 +88,7 @@ class OperatorWrites(OutputLayout):
         if self.grows and np.shape(result) != target._raw.shape:
             write.resize(target, np.shape(result))
         memory_overlap.check_fits(target, result)
-        if self.compares and discards(self._common(raws), target._raw.dtype) and result.size:
-            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
+        self._warn_of_parts(target, result, raws)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
             self._write(target, result, args, raws)
@@ -107,6 +106,11 @@ class OperatorWrites(OutputLayout):
             created(history)
         tangent.write()
         return target
+
+    def _warn_of_parts(self, target: Tensor, result, raws) -> None:
+        """Warn, in a comparison in place, of imaginary parts that the target does not take."""
+        if self.compares and discards(self._common(raws), target._raw.dtype) and result.size:
+            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
     def _write(self, target: Tensor, result, args, raws) -> None:
         """Write the result to the target, in the order of TensorIterator where that shows."""
@@ -133,12 +137,7 @@ class OperatorWrites(OutputLayout):
             check_out(self.name, out, linked, plain=not self.grad_inputs)
         if self._validate_out is not None:
             self._check_out(out, raws)
-        if self.elementwise and not (self.memory.disjoint or self.memory.within):
-            operands = [args[i] for i in self.tensor_positions]
-            memory_overlap.check_memory(out, operands, resolves=self.memory.resolves)
-        if self.memory.disjoint:
-            operands = [args[i] for i in self.guarded]
-            memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
+        self._check_memory_of_out(out, args)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         try:
             raw = self._call_kernel_into(out, present, raws, resizes=True)
@@ -147,6 +146,27 @@ class OperatorWrites(OutputLayout):
             raise
         if self._casts_out:
             warn_temporary(out, raw, common_dtype(raw, present))
+        self._write_out(out, raw, args, raws, strided)
+        if self._casts_out or self.compares:
+            warn_discarded(out, common_dtype(raw, present))
+        forward_grad.refuse_out(self.name, (*args, out))
+        if record is not None:
+            record()
+        return out
+
+    def _check_memory_of_out(self, out, args) -> None:
+        """Raise RuntimeError for an `out=` that shares memory with an operand as it may not."""
+        memory = self.memory
+        if self.elementwise and not (memory.disjoint or memory.within):
+            operands = [args[i] for i in self.tensor_positions]
+            memory_overlap.check_memory(out, operands, resolves=memory.resolves)
+        if memory.disjoint:
+            operands = [args[i] for i in self.guarded]
+            memory_overlap.check_memory(out, operands, False, True, memory.resolves)
+
+    def _write_out(self, out, raw, args, raws, strided: bool) -> None:
+        """Write the result to `out=`, in the order of TensorIterator where that shows, and laid out
+        as the kernel's result or as the operands where it has to be resized."""
         parts = None
         if self.iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
             parts = parts_in_order(self, out, args, raws)
@@ -158,12 +178,6 @@ class OperatorWrites(OutputLayout):
             write_out(out, raw, self._elementwise_strides(raw, args))
         else:
             write_out(out, raw)
-        if self._casts_out or self.compares:
-            warn_discarded(out, common_dtype(raw, present))
-        forward_grad.refuse_out(self.name, (*args, out))
-        if record is not None:
-            record()
-        return out
 
     def _check_out(self, out, raws) -> None:
         """Raise RuntimeError for an `out=` of a wrong dtype; a structured kernel looks at it after

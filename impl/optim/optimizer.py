@@ -59,6 +59,16 @@ class Optimizer(Hooked):
         self._init_hooks()
         self.defaults.setdefault("differentiable", False)
 
+    def _check_parameter(self, param) -> None:
+        """Raise TypeError for a parameter that is no tensor, ValueError for one that is no leaf."""
+        if not isinstance(param, Tensor):
+            raise TypeError(
+                "optimizer can only optimize Tensors, but one of the params is " + typename(param)
+            )
+        differentiable = self.defaults.get("differentiable")
+        if not differentiable and not (param.is_leaf or param.retains_grad):
+            raise ValueError("can't optimize a non-leaf Tensor")
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; options that it does not set get the optimizer's defaults."""
         if not isinstance(param_group, dict):
@@ -80,14 +90,7 @@ class Optimizer(Hooked):
                 )
             param_group["param_names"] = names
         for param in params:
-            if not isinstance(param, Tensor):
-                raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is "
-                    + typename(param)
-                )
-            differentiable = self.defaults.get("differentiable")
-            if not differentiable and not (param.is_leaf or param.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
+            self._check_parameter(param)
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):

@@ -6,13 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from conformance.run_files.categories import CATEGORIES
+from conformance.run_files.changes import AT_FAULT
 from reports.dashboard.archive import ArchivedRun
 from reports.dashboard.ledger import ABSENT, Ledger
 from reports.dashboard.overview import ordered
 from reports.dashboard.series import Series
 from reports.text import visible
-
-AT_FAULT = ("diverges", "specification")
 
 
 @dataclass(frozen=True)

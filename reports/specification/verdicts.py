@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.words import listed
 from conformance.compare.compare import compare
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
@@ -17,7 +18,7 @@ from conformance.run_files.run import Run
 from reports.attention import attended
 from reports.categories import WORDS
 from reports.summary import described
-from reports.text import count, listed, shortened, visible
+from reports.text import count, shortened, visible
 
 ABSENT = "absent"
 """Category of a program that is missing in a run, or has another source there."""

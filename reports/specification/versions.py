@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.base.torch_versions import ranges
+from conformance.base.words import listed
 from conformance.execution.history import Entry, History
 from conformance.history.changes import NEW, NOTED, Change, difference, is_there, lacks
 from conformance.history.steps import ChangedRule, Step
@@ -14,7 +15,7 @@ from conformance.program.program import Program
 from conformance.suite.chapters import Rule
 from reports.attention import place, sides
 from reports.specification.source import highlighted
-from reports.text import listed, visible
+from reports.text import visible
 
 SAME, TEXTS, DIFFERS, GONE, UNKNOWN = "same", "texts", "differs", "gone", "unknown"
 STATUS_WORDS = {

@@ -137,6 +137,27 @@ fn smooth(v: f64, beta: f64) -> f64 {
     if v.abs() < beta { 0.5 * v * v / beta } else { v.abs() - 0.5 * beta }
 }
 
+/// The number that the sum of the losses is divided by; none without a reduction.
+pub fn divisor(reduction: &str, losses: &Tensor) -> Outcome<Option<f64>> {
+    match reduction {
+        "none" => Ok(None),
+        "sum" => Ok(Some(1.0)),
+        "mean" => Ok(Some(losses.count() as f64)),
+        other => Err(lacks(format!("the reduction {other}"))),
+    }
+}
+
+/// The losses, or their sum over the divisor.
+pub fn reduced_loss(losses: Tensor, divisor: Option<f64>) -> Outcome<Tensor> {
+    match divisor {
+        None => Ok(losses),
+        Some(count) => {
+            let total: f64 = losses.values().iter().sum();
+            Tensor::new(&[], losses.dtype(), &[total / count])
+        }
+    }
+}
+
 /// A loss of differences, one operation with its reduction.
 fn loss(
     a: &Arguments,
@@ -148,22 +169,9 @@ fn loss(
     if x.shape() != y.shape() || x.dtype() != y.dtype() || x.count() == 0 {
         return Err(lacks("losses of different shapes or dtypes"));
     }
-    let count = match reduction.as_str() {
-        "none" => None,
-        "sum" => Some(1.0),
-        "mean" => Some(x.count() as f64),
-        other => return Err(lacks(format!("the reduction {other}"))),
-    };
-    let compute = move |v: &[Tensor]| {
-        let losses = pointwise(v, promoted(v), |v| f(v[0] - v[1]))?;
-        match count {
-            None => Ok(losses),
-            Some(count) => {
-                let total: f64 = losses.values().iter().sum();
-                Tensor::new(&[], losses.dtype(), &[total / count])
-            }
-        }
-    };
+    let count = divisor(&reduction, &x)?;
+    let compute =
+        move |v: &[Tensor]| reduced_loss(pointwise(v, promoted(v), |v| f(v[0] - v[1]))?, count);
     let share = move |g: &Tensor, c: &Context, sign: f64| {
         if grad_mode() {
             return Err(lacks("the second derivative of a loss"));

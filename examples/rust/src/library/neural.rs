@@ -1,5 +1,6 @@
 //! Functions of `torch.nn.functional`.
 
+use super::activations::{divisor, reduced_loss};
 use super::{Arguments, Entry, function};
 use crate::binary::{compare, div, mul, select, sub};
 use crate::fault::{Outcome, lacks, value_error};
@@ -49,21 +50,10 @@ fn squared_error(a: &Arguments) -> Outcome<Value> {
     if x.shape() != y.shape() {
         return Err(lacks("mse_loss of different shapes"));
     }
-    let count = match reduction.as_str() {
-        "none" => None,
-        "sum" => Some(1.0),
-        "mean" => Some(x.count() as f64),
-        other => return Err(lacks(format!("the reduction {other}"))),
-    };
+    let count = divisor(&reduction, &x)?;
     let compute = move |v: &[Tensor]| {
         let squares = pointwise(v, crate::pointwise::promoted(v), |v| (v[0] - v[1]).powi(2))?;
-        match count {
-            None => Ok(squares),
-            Some(count) => {
-                let total: f64 = squares.values().iter().sum();
-                Tensor::new(&[], squares.dtype(), &[total / count])
-            }
-        }
+        reduced_loss(squares, count)
     };
     let slope = move |g: &Tensor, x: &Tensor, y: &Tensor| {
         mul(&mul(&number(2.0 / count.unwrap_or(1.0)), &sub(x, y)?)?, g)
