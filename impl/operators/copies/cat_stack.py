@@ -13,7 +13,7 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, native, operator
-from impl.dispatch.out import store
+from impl.dispatch.out import fit, refuse_links, store
 from impl.tensor import memory_overlap
 from impl.tensor.formatting import tensor_text
 from impl.tensor.tensor import Tensor
@@ -103,7 +103,6 @@ def _tensor_list(name: str, tensors) -> list[Tensor]:
 @cat.checks_out
 def _check_out(out, tensors, dim) -> None:
     """Raise TypeError for an `out=` to whose dtype the tensors cannot be cast."""
-    _refuse_scalars(tensors)
     if BY_NUMPY[out].category < result_dtype(tensors).category:
         raise TypeError(
             "torch.cat(): input types can't be cast to the desired output type "
@@ -141,6 +140,18 @@ for _name in ("cat", "concat", "concatenate"):
     takes_real_part=True,
 )
 def stack(tensors: list[Array], dim=0) -> Array:
+    shape = _stacked(tensors, dim)
+    d = result_dtype(tensors).numpy
+    dim = wrap_dim(dim, len(shape))
+    if dim == len(shape) - 1:
+        return np.ascontiguousarray(np.stack([t.astype(d, copy=False) for t in tensors], dim))
+    # Joined along the dimension that is divided, as in ATen.
+    return _joined(tensors, dim, d).reshape(shape)
+
+
+def _stacked(tensors, dim: int) -> tuple[int, ...]:
+    """The shape of the result. Raises RuntimeError when the shapes differ, IndexError for a
+    dimension out of range."""
     first = tensors[0].shape
     for i, t in enumerate(tensors):
         if t.shape != first:
@@ -148,12 +159,8 @@ def stack(tensors: list[Array], dim=0) -> Array:
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 "
                 f"and {list(t.shape)} at entry {i}"
             )
-    d = result_dtype(tensors).numpy
     dim = wrap_dim(dim, len(first) + 1)
-    if dim == len(first):
-        return np.ascontiguousarray(np.stack([t.astype(d, copy=False) for t in tensors], dim))
-    # Joined along the dimension that is divided, as in ATen.
-    return _joined(tensors, dim, d).reshape(*first[:dim], len(tensors), *first[dim:])
+    return (*first[:dim], len(tensors), *first[dim:])
 
 
 stack.checks_out(_check_out)
@@ -174,7 +181,13 @@ def stack_(tensors, dim=0, *, out=None):
     items = _tensor_list("stack", tensors)
     if not items:
         raise RuntimeError("stack expects a non-empty TensorList")
-    return stack.call_out(out, (items, dim)) if out is not None else stack(items, dim)
+    if out is None:
+        return stack(items, dim)
+    if isinstance(out, Tensor):
+        refuse_links("stack", items, out)
+        fit(out, _stacked([item._raw for item in items], dim))
+        memory_overlap.check_memory(out, items, True, disjoint=True)
+    return stack.call_out(out, (items, dim))
 
 
 def _at_least(tensor: Tensor, ndim: int) -> Tensor:
