@@ -65,7 +65,7 @@ def run_backward(
     if form is None:
         # Empty arrays have no strides in NumPy, empty tensors do.
         empty = any(c is not None and not c._raw.size for c in cotangents)
-        form = gradient_form(create_graph, empty)
+        form = gradient_form(create_graph, empty or STATE.batched)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)

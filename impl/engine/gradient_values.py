@@ -279,7 +279,7 @@ class TensorGradients(RecordingGradients):
     def add(self, a, b):
         unshared = is_unshared(a, holders=1) and a._view is None  # the input buffer
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        if STATE.enabled or not unshared or kept:
+        if STATE.enabled or not unshared or kept or type(a) is not type(b):
             return a + b
         return a.add_(b)
 

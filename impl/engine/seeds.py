@@ -9,6 +9,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, CATEGORY, COMPLEX, WIDE
 from impl.core.sizes import Size
+from impl.core.state import STATE
 from impl.graph.edge import GradientEdge
 from impl.tensor.tensor import Tensor, new
 
@@ -41,7 +42,7 @@ def cotangents(tensors, grads, batched: bool = False) -> list:
             raise AssertionError("Expected output to be a torch.Tensor")
         if isinstance(cotangent, Tensor):
             _check_cotangent(grads, out, shape, dtype, cotangent, batched)
-            if not cotangent._raw.ndim:
+            if not cotangent._raw.ndim and not STATE.batched:
                 cotangent._array()  # memory, of which gradients may be views
             result.append(cotangent)
         elif cotangent is None:

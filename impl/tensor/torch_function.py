@@ -21,13 +21,14 @@ from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
-from impl.tensor.batched_tensor import Batched
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.tensor import PLAIN, Tensor, _TensorMeta, blank, copy_fields
 
 # The classes that are looked at no further: they have no `__torch_function__` of a program.
 _SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
-_SILENT |= {device, dtype, Size, type, LazyConjTensor, Batched}
+_SILENT |= {device, dtype, Size, type, LazyConjTensor, Batched, BatchedTensor}
 _NO_SUBCLASS = (
     "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
     "Make sure your class inherits from Tensor."

@@ -27,6 +27,12 @@ def to_copy(self: Array, numpy_dtype, strides) -> Array:
     return copy
 
 
+@to_copy.batches
+def _converted_batch(args, level):
+    batch, numpy_dtype, _ = args
+    return batch._over(cast(batch._value, numpy_dtype, copy=True))
+
+
 to_copy.gradient(self=lambda F, grad, self_dtype: F.cast_gradient(grad, self_dtype))
 to_copy.forward(lambda F, self_t, numpy_dtype: cast(self_t, numpy_dtype, copy=True))
 
