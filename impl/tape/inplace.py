@@ -10,6 +10,7 @@ from impl.graph import hooks
 from impl.graph.input_metadata import tensor_meta
 from impl.graph.node import Node
 from impl.tape.copy_slices import CopySlices
+from impl.tensor.batched_tensor import physical
 from impl.tensor.tensor import Tensor
 from impl.tensor.views import DEFAULT, ViewMeta, check_creation
 
@@ -22,6 +23,8 @@ def check(target: Tensor, differentiable: bool) -> None:
     """
     if not (differentiable and STATE.enabled):
         return
+    if STATE.batched:
+        target = physical(target)
     if target._view is not None:
         check_view(target)
     if target.requires_grad and target._node is None:
