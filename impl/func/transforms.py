@@ -127,15 +127,16 @@ def _check_scalar(value: Any) -> None:
 
 def _pulled(level: Level, outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
     """The gradients of some outputs, with a graph; zeros where there is none."""
-    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if is_recorded(o)]
-    if not pairs:
-        return [zeros_like(x) for x in inputs]
-    ends = [end for end, _ in pairs]
-    seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
-    with recorded(), level.passing():
-        found = gradients(
-            ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
-        )
+    with level.passing():
+        pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if is_recorded(o)]
+        if not pairs:
+            return [zeros_like(x) for x in inputs]
+        ends = [end for end, _ in pairs]
+        seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
+        with recorded():
+            found = gradients(
+                ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
+            )
     _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 

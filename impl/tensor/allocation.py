@@ -8,6 +8,7 @@ from impl.core.memory_formats import preserve_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import element_strides, empty_strided, is_dense
 from impl.core.tensor_iterator import elementwise_strides
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.tensor import Tensor, new
 
 
@@ -57,6 +58,8 @@ def preserved(raw) -> np.ndarray:
 def empty_like(tensor: Tensor, dtype=None, format=None) -> Tensor:
     """An uninitialised tensor with the sizes of `tensor`, and the order of its strides or a memory
     format."""
+    if type(tensor) is BatchedTensor:
+        return tensor._over(empty_like(tensor._value, dtype, format))
     strides = strides_in(tensor, format)
     dtype = tensor._raw.dtype if dtype is None else dtype
     if strides is None:
@@ -66,6 +69,8 @@ def empty_like(tensor: Tensor, dtype=None, format=None) -> Tensor:
 
 def _filled_like(value):
     def like(tensor: Tensor) -> Tensor:
+        if type(tensor) is BatchedTensor:
+            return tensor._over(like(tensor._value))
         result = empty_like(tensor)
         result._raw[...] = value
         return result

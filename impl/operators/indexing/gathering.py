@@ -13,6 +13,7 @@ from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import vmap_rules
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
@@ -240,6 +241,7 @@ def _check_gathered_out(out, value, dim, *rest) -> None:
 gather.checks_out(_check_gathered_out, first=True)
 
 
+@RULES["by_example"]
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
 
