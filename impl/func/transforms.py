@@ -80,7 +80,8 @@ def _raised(
 
     Raises ValueError for integers where tangents are `pushed`.
     """
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    check_argnums(argnums)
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
     raised = list(args)
     level.given.update(id(leaf) for leaf in tree_flatten(args)[0])
     for number in numbers:
@@ -90,6 +91,12 @@ def _raised(
                 check_pushed("primal", primal)
         raised[number] = level.raised(args[number])
     return raised, chosen(raised, argnums)
+
+
+def check_argnums(argnums: Any) -> None:
+    """Raise RuntimeError for anything but an integer or a tuple of them."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
 
 
 def check_argnum(args: tuple, number: int) -> None:
