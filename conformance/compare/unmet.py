@@ -61,7 +61,7 @@ def _difference(
     expectation: Expectation, statement: Statement, step: Any, state: dict[str, Any]
 ) -> str | None:
     """Return the actual value as text, or None where the expectation is met."""
-    if expectation.kind == "unspecified":
+    if expectation.kind in ("unspecified", "may differ"):
         return None
     if expectation.kind == "raises":
         if step.error is None:
