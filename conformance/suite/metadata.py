@@ -1,4 +1,4 @@
-"""Metadata of rules: standing, class of ports, device scope, and what a port may do otherwise.
+"""Metadata of rules: standing, class of ports, device scope, and permitted differences.
 
 A chapter states them in a quotation right below a heading, fields separated by "; ":
 `> documented: torch.Tensor.backward; class: forward; may differ: memory`. The quotation below the
@@ -26,7 +26,7 @@ class MalformedMetadata(ValueError):
 
 @dataclass(frozen=True)
 class Metadata:
-    """What is known of a rule beside its sentence.
+    """A rule's metadata.
 
     ``standing`` says whether PyTorch's documentation states the rule (documented), is silent
     (observed) or says something else (contradicts); ``places`` are where: public names, whose
