@@ -36,7 +36,7 @@ _SIGNS = {
     "modules": re.compile(r"\bnn\.(?!Parameter\b)[A-Z]"),
     "extension": re.compile(r"\(torch\.Tensor\):"),
 }
-"""What shows a class in more than a word."""
+"""Signs of a class that are more than a word."""
 
 _COMMENT = re.compile(r"#.*")
 _WORD = re.compile(r"[A-Za-z_]\w+")

@@ -79,13 +79,24 @@ def read_spec(directory: str | Path | None = None) -> list[Chapter]:
 
 
 def _read(where: Path) -> list[Chapter]:
-    paths = sorted(where.glob("*.md"))
+    paths = chapter_paths(where)
     if not paths:
         raise ChapterError(where, 1, "no chapter (*.md) is here")
     chapters = [read_chapter(path) for path in paths]
     if repeated := next(_repeated(chapters), None):
         raise repeated
     return chapters
+
+
+def chapter_paths(where: Path) -> list[Path]:
+    """The files of the chapters in a folder, by name."""
+    texts = set(text_paths(where))
+    return sorted(path for path in where.glob("*.md") if path not in texts)
+
+
+def text_paths(where: Path) -> list[Path]:
+    """The files in a folder of chapters that hold no rules: `00-...` and the retired rules."""
+    return [path for path in where.glob("*.md") if path.name.startswith(("00-", "retired"))]
 
 
 def spec_directory() -> Path:
