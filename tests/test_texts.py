@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from command import TESTS
 
 from conformance.base.classes import CLASSES
 from conformance.base.levels import LEVELS
@@ -71,3 +72,14 @@ def test_a_text_without_a_title(tmp_path) -> None:
     with pytest.raises(ChapterError, match=r"00-words.md:1: the title"):
         read_texts(tmp_path)
     assert ALGORITHMS == "00-algorithms.md"
+
+
+def test_the_steps_that_the_engine_names_exist() -> None:
+    names = {step.name for step in STEPS}
+    operations = "|".join({step.operation for step in STEPS if step.operation.isalpha()})
+    quoted = re.compile(rf"\b(?:{operations}) \d+(?:\.\d+)?\b")
+    found: dict[str, str] = {}
+    for path in (TESTS.parent / "impl").rglob("*.py"):
+        found |= {step: path.name for step in quoted.findall(path.read_text("utf-8"))}
+    assert {step: file for step, file in found.items() if step not in names} == {}
+    assert {"Backward 3", "Backward 6", "RunNode 4", "CheckInplace 2"} <= set(found)

@@ -1,4 +1,7 @@
-"""The execution of a pass: its roots, inputs and modes (Engine::execute)."""
+"""The execution of a pass: its roots, inputs and modes (Engine::execute).
+
+Comments name the steps of *Backward* in the specification (reference/spec/00-algorithms.md).
+"""
 
 from __future__ import annotations
 
@@ -73,15 +76,18 @@ def run_backward(
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, form) -> list:
+    # Backward 1
     roots = _roots(tensors, cotangents, form)
     task = GraphTask(form, keep_graph)
     cycles = False
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:
         STATE.reentrant_depth += 1
+        # Backward 2
         STATE.grad_mode = bool(create_graph)
         STATE.graph_task = task
         STATE.accumulates_all = STATE.accumulates_all and inputs is None
+        # Backward 4
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         roots = task.validate_roots(roots)
@@ -93,6 +99,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
             fast_recording.run(task, roots)
         else:
             task.run(roots)
+        # Backward 8
         for callback in task.callbacks:  # which may queue others
             callback()
         return task.captured

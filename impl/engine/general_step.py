@@ -1,4 +1,7 @@
-"""One step of the backward pass: hooks, captures, the formula, accumulation (call_function)."""
+"""One step of the backward pass (call_function): *RunNode* of the specification's algorithms.
+
+Comments name its steps (reference/spec/00-algorithms.md).
+"""
 
 from __future__ import annotations
 
@@ -49,17 +52,20 @@ class GeneralStep:
         runs = self.exec_info is None or self.exec_info[node]
         grads[:] = [self.form.in_memory(g) for g in grads]  # which hooks may write
         if runs and self.captures:
-            # Gradients that go on are captured before the tensor's hooks, those that end here
-            # after.
+            # RunNode 1: gradients that go on are captured before the tensor's hooks, those that
+            # end here after.
             self._capture(node, grads)
         hooks = node._hooks_of_outputs()
+        # RunNode 2 and RunNode 3
         if hooks or node._retains_grad_of:
             self._call_tensor_hooks(node, hooks, grads, runs)
         if not runs:
             self._capture(node, grads)
             return None
+        # RunNode 4
         if node._pre_hooks:
             self._call_pre_hooks(node, grads)
+        # RunNode 5
         if type(node) is AccumulateGrad:
             self._accumulate(node, grads)
             return None
@@ -71,6 +77,7 @@ class GeneralStep:
             given = None
             if node._post_hooks:
                 given = tuple(self._incoming(node, i, g) for i, g in enumerate(grads))
+        # RunNode 7
         if node._post_hooks:
             arrived = (
                 {} if node._is_custom_function else dict(zip(map(id, grads), given, strict=True))
@@ -87,6 +94,7 @@ class GeneralStep:
             # Ignore gradients that a custom backward returns for inputs that do not require grad.
             pairs = zip(outputs, node._edge_nodes(), strict=True)
             outputs = [value if target else None for value, target in pairs]
+        # RunNode 8
         if not self.keep_graph:
             node._release()
         return outputs, outgoing

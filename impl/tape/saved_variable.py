@@ -1,6 +1,7 @@
 """Saved variables: tensors that a node saves for backward, with their saved versions.
 
-Unpacking a saved variable checks that its version counter still has the saved version. A saved
+Unpacking a saved variable checks that its version counter still has the saved version: *Save* and
+*Unpack* of the specification's algorithms (reference/spec/00-algorithms.md). A saved
 input is kept as the tensor itself; a saved output without its grad_fn, which is the node, so that
 there is no reference cycle (csrc/autograd/saved_variable.h). There are four representations:
 
@@ -328,6 +329,7 @@ def _checked(tensor: Tensor, version: int) -> Tensor:
 
 def _unmodified(tensor: Tensor, version: int) -> Tensor:
     memory = tensor._memory
+    # Unpack 3
     if memory is not None and memory.version != version:
         raise_version_mismatch(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, version)
     return tensor
