@@ -512,6 +512,8 @@ def test_a_permitted_difference_is_no_divergence_and_ends_its_level() -> None:
     permitted = made.permitted["memory"]
     assert (permitted.line, permitted.expected, permitted.got) == (3, 0, 1)
     assert made.to_json()["permitted"]["memory"]["line"] == 3
+    strict = compare(observed(marked), observed(changed), program(marked), permitting=False)
+    assert strict.levels["memory"] == "diverges"
 
 
 def test_a_rule_may_leave_a_level_open_in_all_its_programs() -> None:
