@@ -32,14 +32,16 @@ def compare(
     program: Program,
     stated: bool = True,
     levels: Collection[str] = LEVELS,
+    permits: bool = True,
 ) -> Verdict:
     """Return the verdict on `got`, with the oracle's trace `expected`.
 
     `stated` says whether the oracle has to meet the program's comments, which are about float32;
-    `levels` are those that the backend claims, all others are not applicable.
+    `levels` are those that the backend claims, all others are not applicable; `permits` whether
+    differences that the program permits a port are none: between versions of torch they count.
     Raises ProgramError for a program whose source does not parse.
     """
-    comparison = _Comparison(program, levels)
+    comparison = _Comparison(program, levels, permits)
     specification = unmet(program, expected) if stated else []
     lack = comparison.run(expected, got)
     verdict = Verdict(
@@ -96,9 +98,10 @@ class _Comparison:
     the comparison at its level, since what follows may derive from it.
     """
 
-    def __init__(self, program: Program, levels: Collection[str]) -> None:
+    def __init__(self, program: Program, levels: Collection[str], permits: bool) -> None:
         self.program = program
         self.levels = set(levels)
+        self.permits = permits
         self.first: dict[str, Divergence] = {}
         self.permitted: dict[str, Divergence] = {}
         self.may_differ: tuple[str, ...] = ()
@@ -340,7 +343,7 @@ class _Comparison:
         if level not in self.levels or level in self.first:
             return
         found = Divergence(*self.at, self.name, name, expected, got, index)
-        if level in self.may_differ:
+        if self.permits and level in self.may_differ:
             self.permitted[level] = found
             self.levels.discard(level)
         else:
