@@ -93,6 +93,7 @@ class Header(TypedDict):
     default_dtype: NotRequired[Literal["float32", "float64"]]
     programs: Count
     selected: NotRequired[Count]
+    allowed: NotRequired[list[Literal["unsupported"]]]
     selection: dict[str, list[str]]
 
 
