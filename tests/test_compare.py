@@ -19,8 +19,10 @@ from conformance.program.internals import internals
 from conformance.program.program import Program
 
 TORCH = find("torch")
-TENSOR_FIELDS = {field.name: field.level for field in fields_of("tensor")}
-GRAD_FIELDS = {field.name: field.level for field in fields_of("grad")}
+TENSOR_FIELDS, GRAD_FIELDS = (  # of strided tensors
+    {field.name: field.level for field in fields_of(of) if field.name != "sparse"}
+    for of in ("tensor", "grad")
+)
 SOURCE = """\
 x = torch.tensor([1., 2., 3.], requires_grad=True)
 y = x * x

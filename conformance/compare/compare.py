@@ -269,12 +269,17 @@ class _Comparison:
     def _fields(self, path: str, of: str, expected: Observation, got: Observation) -> None:
         """Compare the fields that both sides have, of a kind of value or of a gradient."""
         for field in compared_fields(of):
-            if field.name in expected and field.name in got:
+            has = field.name in expected, field.name in got
+            if all(has) or (any(has) and field.comparator is Comparator.SPARSE):
                 compare_field = _COMPARISONS[field.comparator]
                 compare_field(self, field, _joined(path, field.name), expected, got)
 
     def _exact(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
         self._field(self._level(field), path, expected[field.name], got[field.name])
+
+    def _sparse(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
+        one, other = (side.get(field.name, "not sparse") for side in (expected, got))
+        self._field(str(field.level), path, one, other)
 
     def _level(self, field: Field) -> str:
         """The level of a field: of a number or a bool, that of the internals that were read."""
@@ -362,6 +367,7 @@ _COMPARISONS: dict[
     Comparator.OFFSET: _Comparison._offset,
     Comparator.PARTITION: _Comparison._partition,
     Comparator.GRADIENT: _Comparison._gradient,
+    Comparator.SPARSE: _Comparison._sparse,
 }
 
 

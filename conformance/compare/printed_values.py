@@ -45,6 +45,9 @@ def _shows_tensor(literal: TensorLiteral, got: dict[str, Any]) -> bool:
     values, dtype, flag = got["values"], got["dtype"], got.get("requires_grad")
     if got["shape"] != list(literal.shape) or not isinstance(values, list):
         return False
+    indices = None if literal.indices is None else list(map(list, literal.indices))
+    if got.get("sparse", {}).get("indices") != indices:
+        return False
     if literal.dtype is not None and dtype != literal.dtype:
         return False
     if literal.requires_grad is not None and flag not in (None, literal.requires_grad):
@@ -118,6 +121,9 @@ def _tensor_text(observed: dict[str, Any]) -> str:
     shape = observed["shape"]
     if not isinstance(values, list) or not isinstance(shape, list):
         return f"tensor(<values cannot be read: {values}>)"
+    sparse = observed.get("sparse")
+    if sparse is not None:
+        return f"tensor(indices={sparse['indices']}, values={values}, size={tuple(shape)})"
     text = _nested(values, shape)
     if not values and shape != [0]:
         text = f"[], size={tuple(shape)}"
