@@ -160,13 +160,26 @@ c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device) {
   return pointer(block->address, block);
 }
 
+namespace {
+
+const Held& block_of(const c10::DataPtr& memory) {
+  TORCH_CHECK(memory.get_deleter() == &release, "memory that is not of the device pretend");
+  return *static_cast<Held*>(memory.get_context());
+}
+
+} // namespace
+
 c10::DataPtr window_of(const c10::DataPtr& memory) {
   if (memory.get() == nullptr) {
     return {nullptr, c10::Device(c10::kCPU)};
   }
-  TORCH_CHECK(memory.get_deleter() == &release, "memory that is not of the device pretend");
-  const auto& block = *static_cast<Held*>(memory.get_context());
+  const auto& block = block_of(memory);
   return pointer(block->window, block);
+}
+
+c10::DataPtr device_memory_of(const c10::DataPtr& window) {
+  const auto& block = block_of(window);
+  return pointer(block->address, block);
 }
 
 void copy_for_fork() {

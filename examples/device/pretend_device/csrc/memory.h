@@ -33,6 +33,8 @@ struct Block {
 c10::DataPtr allocate(size_t bytes, c10::DeviceIndex device);
 // The window on the memory that a tensor of the device has.
 c10::DataPtr window_of(const c10::DataPtr& memory);
+// The memory that a window is on.
+c10::DataPtr device_memory_of(const c10::DataPtr& window);
 // In a forked process: give it a copy of the memory, which it shares with its parent until then.
 void copy_for_fork();
 // The device of an address; -1 for an address of the host.

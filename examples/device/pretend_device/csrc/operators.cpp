@@ -1,20 +1,19 @@
 // The operators: those that make and look at memory natively, the others on the CPU.
 #include "device.h"
 #include "faults.h"
-#include "memory.h"
+#include "window.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/native/CPUFallback.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
@@ -29,20 +28,6 @@ namespace {
 using at::Tensor;
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
-
-// A tensor of the CPU on the window of a tensor's memory, for a kernel of this backend.
-Tensor in_window(const Tensor& tensor) {
-  const auto& storage = tensor.storage();
-  auto seen = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(
-          c10::Storage::use_byte_size_t(), storage.nbytes(), window_of(storage.data_ptr()), nullptr, false),
-      c10::DispatchKeySet(c10::DispatchKey::CPU),
-      tensor.dtype());
-  seen.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-  seen._set_conj(tensor.is_conj());
-  seen._set_neg(tensor.is_neg());
-  return seen;
-}
 
 // Queue work on tensors of the CPU: it runs below autograd, as every kernel does.
 template <class Work>
@@ -127,6 +112,9 @@ void check_copy(const Tensor& self, const Tensor& target) {
 
 Tensor copy_from(const Tensor& self, const Tensor& target, bool /*non_blocking*/) {
   check_copy(self, target);
+  if (self.is_complex() && !target.is_complex() && target.scalar_type() != c10::kBool) {
+    TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  }
   const auto from = self.device(), to = target.device();
   if (from.is_cpu()) {
     // The host may go on and change the source before the copy has run.
@@ -157,7 +145,9 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 
 Tensor& fill_(Tensor& self, const at::Scalar& value) {
   at::assert_no_internal_overlap(self);
-  queue(self.device().index(), [written = in_window(self), value] { written.fill_(value); });
+  // Raises where the dtype cannot hold the value.
+  const auto filling = at::scalar_tensor(value, self.options().device(c10::kCPU));
+  queue(self.device().index(), [written = in_window(self), filling] { written.fill_(filling); });
   return self;
 }
 
@@ -167,55 +157,24 @@ Tensor& zero_(Tensor& self) {
   return self;
 }
 
-// ----------------------------------------------------------------------------------- convolutions
-
-// PyTorch has no fallback for these two: it chooses among implementations by the device.
-Tensor convolution(
-    const Tensor& input,
-    const Tensor& weight,
-    const std::optional<Tensor>& bias,
-    c10::IntArrayRef stride,
-    c10::IntArrayRef padding,
-    c10::IntArrayRef dilation,
-    bool transposed,
-    c10::IntArrayRef output_padding,
-    int64_t groups) {
-  const auto on_host = bias.has_value() ? std::optional<Tensor>(bias->cpu()) : std::nullopt;
-  return at::convolution(
-             input.cpu(), weight.cpu(), on_host, stride, padding, dilation, transposed, output_padding, groups)
-      .to(input.device());
-}
-
-std::tuple<Tensor, Tensor, Tensor> convolution_backward(
-    const Tensor& grad,
-    const Tensor& input,
-    const Tensor& weight,
-    c10::IntArrayRef stride,
-    c10::IntArrayRef padding,
-    c10::IntArrayRef dilation,
-    bool transposed,
-    c10::IntArrayRef output_padding,
-    int64_t groups,
-    std::array<bool, 3> mask) {
-  auto [of_input, of_weight, of_bias] = at::convolution_backward(
-      grad.cpu(), input.cpu(), weight.cpu(), at::OptionalIntArrayRef(weight.size(transposed ? 1 : 0) * groups),
-      stride, padding, dilation, transposed, output_padding, groups, mask);
-  const auto back = [&](const Tensor& one) { return one.defined() ? one.to(input.device()) : one; };
-  return {back(of_input), back(of_weight), back(of_bias)};
+// A tensor that is zero and has no memory.
+Tensor zero_tensor(
+    c10::IntArrayRef size,
+    std::optional<c10::ScalarType> dtype,
+    std::optional<c10::Layout> layout,
+    std::optional<c10::Device> device,
+    std::optional<bool> pinned) {
+  check_options(layout, pinned);
+  const c10::DeviceGuard guard(c10::device_or_default(device));
+  at::native::ZeroTensorAllocator allocator(c10::Device(c10::kPrivateUse1, current_device()));
+  return at::detail::empty_generic(
+      size, &allocator, kKeys.add(c10::DispatchKey::ZeroTensor), c10::dtype_or_default(dtype), std::nullopt);
 }
 
 // -------------------------------------------------------------------------------------- the rest
 
 void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const auto& arguments = op.schema().arguments();
-  const auto begin = stack->size() - arguments.size();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].type()->str() == "Generator?" || arguments[i].type()->str() == "Generator") {
-      auto& value = (*stack)[begin + i];
-      value = drawing(value.isNone() ? default_generator(-1) : value.toGenerator());
-    }
-  }
-  at::native::cpu_fallback(op, stack);
+  run_on_cpu(op, stack);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -236,8 +195,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_local_scalar_dense", local_scalar_dense);
   library.impl("fill_.Scalar", fill_);
   library.impl("zero_", zero_);
-  library.impl("convolution_overrideable", convolution);
-  library.impl("convolution_backward_overrideable", convolution_backward);
+  library.impl("_efficientzerotensor", zero_tensor);
 }
 
 // Copies read and write conjugates and negatives as they are; made real first, they would be copied first.
@@ -250,6 +208,20 @@ TORCH_LIBRARY_IMPL(aten, Negative, library) {
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
+}
+
+// The operators for which the CPU has a kernel of its own are called as they are. Without this PyTorch
+// would compose many of them of others, whose nodes, warnings and checks are not those of the CPU.
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const auto& name : dispatcher.getAllOpNames()) {
+    const auto op = dispatcher.findOp(name);
+    if (name.name.rfind("aten::", 0) == 0 && op->hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
+        !op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
+      const auto full = name.name + (name.overload_name.empty() ? "" : "." + name.overload_name);
+      library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
+    }
+  }
 }
 
 // Autocast does nothing for operators that it has no rule for.
