@@ -157,7 +157,7 @@ def _drawing() -> Iterator[Any]:
 
 
 def _drawn_on_cpu(overload: Any) -> Callable[..., Any]:
-    """A kernel that calls that of the CPU on copies, and copies back what it has written."""
+    """A kernel that calls that of the CPU on copies, and copies its writes back."""
     written = {a.name for a in overload._schema.arguments if a.alias_info and a.alias_info.is_write}
     names = [argument.name for argument in overload._schema.arguments]
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conformance.observe.texts import text
+
 if TYPE_CHECKING:
     from conformance.observe.observer import Observer
 

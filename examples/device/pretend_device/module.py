@@ -50,7 +50,7 @@ def set_stream(stream: torch.Stream) -> None:
     torch.accelerator.set_stream(stream)
 
 
-class device:  # noqa: N801  (torch.cuda.device is one, too)
+class device:
     """Make a device the current one in a with statement."""
 
     def __init__(self, which: Any) -> None:
