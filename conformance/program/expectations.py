@@ -11,6 +11,9 @@ from conformance.base.torch_versions import order
 from conformance.base.words import listed
 from conformance.program.literals import read_literal
 
+OPEN = ("unspecified", "implementation-defined")
+"""Comments that leave a value open: no program may rely on it, or a port chooses and says what."""
+
 _FORMER = re.compile(r"before (\d+\.\d+): (.+)", re.DOTALL)
 _CLASS = re.compile(r"(raises|warns) ([A-Za-z_][\w.]*)(?:: (.+))?$", re.DOTALL)
 _DIFFER = re.compile(r"may differ: (.+)")
@@ -103,7 +106,7 @@ def looks_literal(comment: str) -> bool:
 
 def _read_one(text: str, strict: bool) -> Expectation | None:
     text = text.strip()
-    if text in ("unspecified", "implementation-defined"):
+    if text in OPEN:
         return Expectation("unspecified", text)
     if match := _DIFFER.fullmatch(text):
         levels = tuple(one.strip() for one in match[1].split(","))
