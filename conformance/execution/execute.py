@@ -21,12 +21,12 @@ from conformance.observe.texts import failure, warning_text
 from conformance.observe.trace import Observation, Step, Trace
 from conformance.program.program import Program, Statement
 
-# The modules that a program may import besides torch; none gives access to the machine.
+# The modules that a program may import besides torch; none is there for access to the machine.
 # fmt: off
 ALLOWED = frozenset({
-    "__future__", "collections", "contextlib", "copy", "dataclasses", "fractions", "functools",
-    "gc", "itertools", "math", "numpy", "operator", "pickle", "random", "re", "statistics",
-    "threading", "time", "types", "typing", "warnings", "weakref",
+    "__future__", "asyncio", "collections", "concurrent", "contextlib", "contextvars", "copy",
+    "dataclasses", "fractions", "functools", "gc", "itertools", "math", "numpy", "operator",
+    "pickle", "random", "re", "statistics", "threading", "time", "types", "typing", "warnings", "weakref",
 })
 # fmt: on
 

@@ -53,6 +53,7 @@ class _State(threading.local):
     creation_hook_runs = False  # whether one of them is running
     autocast: Any = None  # the dtype of eligible operators; see `impl.dispatch.autocast`
     torch_function = True  # whether classes are asked; see `impl.tensor.torch_function`
+    function_modes: tuple = ()  # active TorchFunctionModes, the innermost last
     transforms: tuple = ()  # the running transforms of torch.func, the innermost last
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
     before_write: Any = None  # callback, called with a tensor before each in-place write

@@ -22,7 +22,7 @@ from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import GradientEdge, gradient_edge
 from impl.graph.hooks import retain_grad, run_post_accumulate
 from impl.graph.node import Node
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 # Whether passes take the specialised loops (`impl.engine.fast_backward` and `fast_recording`).
 FAST_BACKWARD = FAST_PATH
@@ -149,9 +149,9 @@ def _aim(task: GraphTask, roots, inputs, accumulate: bool) -> None:
         if isinstance(tensor, GradientEdge):
             pass  # there is no tensor that could keep a gradient
         elif accumulate:
-            if tensor.grad_fn is not None or not tensor.requires_grad:
+            if tensor._grad_fn is not None or not requires_grad(tensor):
                 retain_grad(tensor)
-        elif not tensor.requires_grad:
+        elif not requires_grad(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         edge = edge_of(tensor)
         if edge is not None:

@@ -9,8 +9,8 @@ from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.core.tensor_impl import TensorBase
 from impl.tensor.geometry import elements, geometry
-from impl.tensor.tensor import Tensor, new, requires_grad
-from impl.tensor.torch_function import of_class, overrides
+from impl.tensor.tensor import PLAIN, Tensor, copy_fields, new, requires_grad
+from impl.tensor.torch_function import as_subclass, overrides
 
 _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -43,6 +43,14 @@ def _over(storage: Storage, kind, shape, strides, offset: int) -> Tensor:
     return tensor
 
 
+def _put_into(made: Tensor, source: Tensor) -> Tensor:
+    """The tensor with the fields of another, as after Tensor.set_: a view stays one."""
+    view = made._view
+    copy_fields(made, source)
+    made._view = view
+    return made
+
+
 def deep(self: Tensor, memo: dict) -> Tensor:
     """A leaf's copy with its own storage, flag and gradient (torch.Tensor.__deepcopy__).
 
@@ -52,8 +60,8 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
-    own = overrides(self)
-    if own and type(self.new_empty([])) is not type(self):
+    made = self.new_empty([]) if overrides(self) else None
+    if made is not None and type(made) is not type(self):
         raise RuntimeError(_NEW_EMPTY)
     memory = self.untyped_storage()
     copied = memo.setdefault(_STORAGES, {})
@@ -61,8 +69,8 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         copied[memory._cdata] = Storage(memory.flat.copy()), memory
     result = _over(copied[memory._cdata][0].sharing(), self._raw.dtype, *geometry(self))
     result._requires_grad = self._requires_grad
-    if own:
-        result = of_class(result, type(self))
+    if made is not None:
+        result = _put_into(made, result)
     memo[id(self)] = result
     result._own_grad = copy.deepcopy(self._own_grad, memo)
     for name, value in _own_attributes(self).items():
@@ -90,10 +98,11 @@ def reduced(self: Tensor, protocol) -> tuple:
 
 def _rebuilt(cls, memory: Storage, d, shape, strides, offset, flag, attributes) -> Tensor:
     tensor = _over(memory, d.numpy, shape, strides, offset)
-    if overrides(tensor := of_class(tensor, cls)) or cls is Tensor:
-        tensor._requires_grad = flag
-    else:
+    if cls in PLAIN and cls is not Tensor:  # a Parameter
         tensor = cls(tensor, flag)
+    else:
+        tensor._requires_grad = flag
+        tensor = tensor if cls is Tensor else as_subclass(tensor, cls)
     for name, value in attributes.items():
         setattr(tensor, name, value)
     return tensor

@@ -54,7 +54,7 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
     if not tensor.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if tensor._hooks is None:
-        node = tensor.grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
+        node = tensor._grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
         tensor._hooks = {}
         if node is not None:
             node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, tensor._hooks)]
@@ -70,7 +70,7 @@ def register_post_accumulate(leaf, hook) -> RemovableHandle:
     """
     if not leaf.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if leaf.grad_fn is not None:
+    if leaf._grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if leaf._post_accumulate is None:
         leaf._post_accumulate = {}
@@ -107,7 +107,7 @@ def retain_grad(tensor) -> None:
     # As in torch, a view whose grad_fn has not been regenerated since a write counts as a leaf.
     if tensor._node is None or tensor._retains_grad:
         return
-    node = tensor.grad_fn
+    node = tensor._grad_fn
     tensor._retains_grad = True
     set_retains_grad(node, tensor)
 

@@ -30,7 +30,7 @@ from impl.graph import anomaly_mode
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
-from impl.tensor.tensor import Tensor, blank
+from impl.tensor.tensor import Tensor, blank, requires_grad
 
 NOTHING = object()
 """The value of a packed tensor whose pack hook raised."""
@@ -120,7 +120,7 @@ class SavedVariable:
         storage = self.storage
         if storage.version != self.version:
             raw = self.raw if self.tensor is None else self.tensor._raw
-            producer = self._history(node) if self.tensor is None else self.tensor.grad_fn
+            producer = self._history(node) if self.tensor is None else self.tensor._grad_fn
             raise_version_mismatch(raw, producer, self.number, storage.version, self.version)
         return self._value()
 
@@ -173,7 +173,7 @@ class Packed:
         self.requires_grad = self.node = self.accumulator = self.tangent = None
         if source is not None:
             self.tangent = forward_grad.snapshot(source)
-            self.requires_grad, self.node = source.requires_grad, source.grad_fn
+            self.requires_grad, self.node = requires_grad(source), source._grad_fn
             if self.requires_grad and self.node is None:
                 self.accumulator = grad_accumulator(source)
 
@@ -331,7 +331,7 @@ def _unmodified(tensor: Tensor, version: int) -> Tensor:
     memory = tensor._memory
     # Unpack 3
     if memory is not None and memory.version != version:
-        raise_version_mismatch(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, version)
+        raise_version_mismatch(tensor._raw, tensor._grad_fn, tensor._nr, memory.version, version)
     return tensor
 
 

@@ -63,7 +63,7 @@ class _TensorMeta(type):
         """Whether the class that defines `__torch_function__` disables it."""
         own = (vars(kind) for kind in order)
         handler = next((v["__torch_function__"] for v in own if "__torch_function__" in v), None)
-        return isinstance(handler, staticmethod)
+        return getattr(getattr(handler, "__func__", handler), "takes_nothing", False)
 
     if TYPE_CHECKING:  # operators are attached by name
 
@@ -95,6 +95,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     if TYPE_CHECKING:  # the operators' methods, which their modules attach
         data: Any
         grad_fn: Any
+        _grad_fn: Any
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -151,7 +152,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @read_only
     def is_leaf(self) -> bool:
-        return self.grad_fn is None
+        return self._grad_fn is None
 
     @read_only
     def output_nr(self) -> int:

@@ -185,3 +185,4 @@ def grad_fn(self):
 
 
 Tensor.grad_fn = read_only(grad_fn)
+Tensor._grad_fn = property(grad_fn)  # for the implementation, which asks no class and no mode
