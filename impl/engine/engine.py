@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 
 from impl.core import messages
+from impl.core.devices import CPU
 from impl.engine.dependencies import count_dependencies, reachable
 from impl.engine.general_step import GeneralStep
 from impl.engine.gradient_versions import OutgoingVersions
@@ -28,6 +29,7 @@ class GraphTask(GeneralStep):
 
     _task_numbers = itertools.count(1)
 
+    place = CPU  # the device of the roots
     roots: tuple  # the nodes that the pass starts from
     dependencies: dict  # how many gradients a node waits for, where not one
     reached: set | None = None  # all nodes of the pass, once that is asked

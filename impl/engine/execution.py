@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 
 from impl.core import messages
+from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import method_of
 from impl.core.state import FAST_PATH, STATE
@@ -66,9 +67,9 @@ def run_backward(
     if not in the usual way.
     """
     if form is None:
-        # Empty arrays have no strides in NumPy, empty tensors do.
-        empty = any(c is not None and not c._raw.size for c in cotangents)
-        form = gradient_form(create_graph, empty)
+        # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
+        present = [c for c in cotangents if c is not None]
+        form = gradient_form(create_graph, any(not c._raw.size or c.is_meta for c in present))
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
@@ -79,6 +80,8 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
     # Backward 1
     roots = _roots(tensors, cotangents, form)
     task = GraphTask(form, keep_graph)
+    if any(c is not None and c.is_meta for c in cotangents):
+        task.place = META
     cycles = False
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:

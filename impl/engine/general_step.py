@@ -23,7 +23,7 @@ from impl.engine.gradient_versions import (
 )
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.hooks import run_node_hooks, run_post_accumulate, run_tensor_hooks
-from impl.graph.input_metadata import meets
+from impl.graph.input_metadata import device_of, meets, shape_and_dtype
 from impl.tensor.lazy_conj import LazyConjTensor
 
 
@@ -158,7 +158,7 @@ class GeneralStep:
         Raises RuntimeError, which begins with its `origin`, for a gradient of another shape, and
         for dtypes without gradients.
         """
-        expected, wanted = meta if type(meta) is tuple else ((), np.dtype(meta))
+        expected, wanted = shape_and_dtype(meta)
         shape, dtype = self.form.shape_dtype(value)
         if shape != expected and repeated_dims(expected, shape) is None:
             raise RuntimeError(
@@ -168,7 +168,8 @@ class GeneralStep:
         if wanted is not None and wanted.kind in "biu":
             raise RuntimeError(messages.INTEGER_GRADIENT)
         if dtype is wanted or wanted is None:  # None: a leaf whose gradient may have any dtype
-            return value if shape == expected else self.form.sum_to(value, expected)
+            value = value if shape == expected else self.form.sum_to(value, expected)
+            return self._on_device(origin, edge, value, meta)
         if dtype.kind == "c" and wanted.kind != "c" and takes_real_part:
             value = self.form.F.real_part(value)
             dtype = self.form.shape_dtype(value)[1]
@@ -179,7 +180,22 @@ class GeneralStep:
             value = self.form.sum_to(value, expected)
         if dtype != wanted:
             value = self.form.cast(value, wanted)
-        return value
+        return self._on_device(origin, edge, value, meta)
+
+    def _on_device(self, origin: str, edge: int, value, meta):
+        """A gradient on the device of its input: one without dimensions is copied there.
+
+        Raises RuntimeError for any other on another device.
+        """
+        found, wanted = self.form.device(value), device_of(meta)
+        if found == wanted:
+            return value
+        if self.form.shape_dtype(value)[0]:
+            raise RuntimeError(
+                f"{origin}invalid gradient at index {edge} - expected device {wanted} "
+                f"but got {found}"
+            )
+        return self.form.moved(value, wanted)
 
     # -- hooks ----------------------------------------------------------------------------------
 

@@ -191,8 +191,8 @@ def _check_replacement(hook, old, new) -> None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(new, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old._raw.dtype != new._raw.dtype:
-        was, got = (messages.tensor_type(BY_NUMPY[t._raw.dtype]) for t in (old, new))
+    if old._raw.dtype != new._raw.dtype or old.is_meta != new.is_meta:
+        was, got = (messages.tensor_type(BY_NUMPY[t._raw.dtype], t.is_meta) for t in (old, new))
         raise RuntimeError(
             f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})"
         )
