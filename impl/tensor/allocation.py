@@ -56,7 +56,9 @@ def preserved(raw) -> np.ndarray:
 
 def empty_like(tensor: Tensor, dtype=None, format=None) -> Tensor:
     """An uninitialised tensor with the sizes of `tensor`, and the order of its strides or a memory
-    format."""
+    format. Raises NotImplementedError for a sparse tensor."""
+    if tensor.is_sparse:
+        raise NotImplementedError("a tensor like a sparse one")
     strides = strides_in(tensor, format)
     dtype = tensor._raw.dtype if dtype is None else dtype
     if strides is None:
