@@ -28,6 +28,7 @@ from impl import (
     random,
     return_types,
     serialization,
+    sparse,
     special,
     storage,
     testing,
@@ -103,6 +104,7 @@ from impl.core.memory_formats import (
     layout,
     memory_format,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from impl.core.registry import FUNCTIONS as _FUNCTIONS

@@ -26,7 +26,8 @@ from conformance.program.program import Program, Statement
 ALLOWED = frozenset({
     "__future__", "asyncio", "collections", "concurrent", "contextlib", "contextvars", "copy",
     "dataclasses", "fractions", "functools", "gc", "itertools", "math", "numpy", "operator",
-    "pickle", "random", "re", "statistics", "threading", "time", "types", "typing", "warnings", "weakref",
+    "pickle", "random", "re", "statistics", "threading", "time", "types", "typing", "warnings",
+    "weakref",
 })
 # fmt: on
 

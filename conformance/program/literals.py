@@ -129,12 +129,12 @@ def _sparse_tensor(parts: dict[str, Any]) -> TensorLiteral:
     indices, values = parts.get("indices"), parts.get("values")
     if not isinstance(indices, TensorLiteral) or not isinstance(values, TensorLiteral):
         raise ValueError("a sparse tensor is shown with indices= and values=")
-    count = indices.shape[1] if len(indices.shape) > 1 else 0
+    count = indices.shape[1]
     rows = range(indices.shape[0])
     return TensorLiteral(
         values.values,
         tuple(parts["size"]),
-        values.dtype,
+        parts["dtype"].name if "dtype" in parts else values.dtype,
         parts.get("requires_grad"),
         parts.get("grad_fn"),
         tuple(indices.values[row * count : (row + 1) * count] for row in rows),

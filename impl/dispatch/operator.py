@@ -17,7 +17,7 @@ from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.dispatch import fast_path, forward_rules, meta_kernels
+from impl.dispatch import fast_path, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
@@ -34,7 +34,7 @@ from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
 from impl.dispatch.operator_writes import OperatorWrites
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
-from impl.tensor import batched_tensor
+from impl.tensor import batched_tensor, sparse_tensor
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
@@ -53,6 +53,7 @@ class Operator(OperatorWrites):
     validate = None  # checks the raw arguments before they are promoted
     _kernel_on_meta = None  # the kernel over arrays without elements
     _kernel_in_memory = None  # the kernel over an array that is written itself
+    sparse_kernel = None  # the kernel for operands of which some are sparse
 
     def __init__(
         self,
@@ -139,6 +140,11 @@ class Operator(OperatorWrites):
         self._kernel_on_meta = kernel
         return kernel
 
+    def sparse(self, kernel):
+        """Register the kernel for operands of which at least one is a SparseArray."""
+        self.sparse_kernel = positional(kernel)
+        return kernel
+
     def in_memory(self, kernel):
         """Register the kernel of a write in place, for operands of one shape, dtype and layout: it
         writes its first argument."""
@@ -167,6 +173,8 @@ class Operator(OperatorWrites):
         """Apply to tensors of any kind, in any mode."""
         if STATE.batched and batched_tensor.holds(args):
             return batched_tensor.mapped(self.slow_path, args)
+        if sparse_tensor.EXIST and sparse_tensor.holds(args):
+            return sparse_path.call(self, args)
         if STATE.autocast is not None:
             args = cast_operands(self.autocast, args)
         if self.validated_numbers:

@@ -13,7 +13,7 @@ from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
-from impl.dispatch import forward_rules, meta_kernels
+from impl.dispatch import forward_rules, meta_kernels, sparse_path
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
 from impl.dispatch.out import check_out, fit, warn_discarded, warn_temporary, write_out
@@ -24,7 +24,7 @@ from impl.dispatch.type_promotion import common_dtype
 from impl.graph.node_creation_hooks import created
 from impl.kernels.casting import discards
 from impl.tape import inplace
-from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
+from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -61,6 +61,8 @@ class OperatorWrites(OutputLayout):
         """
         if STATE.batched and batched_tensor.holds(args):
             return batched_tensor.written(self.inplace, self.name, args)
+        if sparse_tensor.EXIST and sparse_tensor.holds(args):
+            return sparse_path.inplace(self, args)
         if self.validated_numbers:
             args = self._with_numbers(args)
         target = args[0]

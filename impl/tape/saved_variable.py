@@ -23,6 +23,7 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.checks import check_callable
 from impl.core.dtypes import BY_NUMPY
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import strides_of
@@ -30,6 +31,7 @@ from impl.graph import anomaly_mode
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.sparse_tensor import sparse_tensor
 from impl.tensor.tensor import Tensor, blank, requires_grad
 
 NOTHING = object()
@@ -351,9 +353,12 @@ def _raw_of_output(storage: Storage, node):
 
 
 def _output(raw, node, number: int) -> Tensor:
-    output = blank()
-    output._raw = raw
-    output._strides = strides_of(raw)
+    if type(raw) is SparseArray:
+        output = sparse_tensor(raw)
+    else:
+        output = blank()
+        output._raw = raw
+        output._strides = strides_of(raw)
     output._node = node
     output._nr = number
     return output

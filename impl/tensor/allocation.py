@@ -68,7 +68,12 @@ def meta_twin(tensor: Tensor, dtype=None, strides=None) -> MetaArray:
 
 def empty_like(tensor: Tensor, dtype=None, format=None, place=None) -> Tensor:
     """An uninitialised tensor with the sizes of `tensor`, and the order of its strides or a memory
-    format, on its device or another `place`."""
+    format, on its device or another `place`.
+
+    Raises NotImplementedError for a sparse tensor.
+    """
+    if tensor.is_sparse:
+        raise NotImplementedError("a tensor like a sparse one")
     strides = strides_in(tensor, format)
     dtype = tensor._raw.dtype if dtype is None else dtype
     if (tensor.device if place is None else place) == META:

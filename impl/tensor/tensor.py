@@ -185,6 +185,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
+        if self.is_sparse and not value.is_sparse:
+            raise RuntimeError(
+                "attempting to assign a gradient to a tensor that has data of a different type"
+            )
         wanted = self.dtype if self._grad_dtype is ... else self._grad_dtype
         if wanted is not None and value.dtype is not wanted:
             raise RuntimeError(messages.GRAD_DTYPE.format(value.dtype.c_name, wanted.legacy))

@@ -11,7 +11,7 @@ from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
 from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
-from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
 from impl.operators.indexing.index_operators import counted
@@ -62,9 +62,12 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
 
 gather.gradient(
     self=written(
-        lambda F, grad, self, dim, index, sparse_grad: F.gather_backward(
-            grad, self.shape, dim, index
-        )
+        lambda F, grad, self, dim, index, sparse_grad: (
+            F.gather_sparse_backward(grad, self.shape, dim, index)
+            if sparse_grad
+            else F.gather_backward(grad, self.shape, dim, index)
+        ),
+        OfArguments(lambda self, dim, index, sparse_grad: not sparse_grad),
     )
 )
 gather.forward("linear")
