@@ -21,6 +21,8 @@ from conformance.observe.observer import Observer
 _FACTORIES = frozenset(
     make.__name__ for make in _device_constructors() if hasattr(torch, make.__name__)
 )
+# The types of tensors that have names from before there were dtypes.
+_OLDEST_TYPES = frozenset("Float Double Half Byte Char Short Int Long".split())
 # The legacy constructors, torch.FloatTensor([...]), take no device and ignore the default one.
 _LEGACY = frozenset(
     f"{kind}Tensor"
@@ -59,6 +61,8 @@ class OnDevice(ModuleType):
             found = _moved(found, self._device)
         elif name in _FACTORIES:
             found = _placed(found, self._device)
+        elif name == "normal":
+            found = _placed(found, self._device, only_of_numbers=True)
         else:
             return found
         setattr(self, name, found)
@@ -68,9 +72,15 @@ class OnDevice(ModuleType):
         return dir(torch)
 
 
-def _placed(make: Callable[..., torch.Tensor], device: torch.device) -> Callable[..., Any]:
+def _placed(
+    make: Callable[..., torch.Tensor], device: torch.device, only_of_numbers: bool = False
+) -> Callable[..., Any]:
+    """A factory that makes tensors on the device; `normal` is one where it is given no tensors."""
+
     def placed(*args: Any, **options: Any) -> torch.Tensor:
-        if options.get("device") is None and options.get("out") is None:
+        given = (*args, *options.values())
+        of_tensors = only_of_numbers and any(isinstance(one, torch.Tensor) for one in given)
+        if not of_tensors and options.get("device") is None and options.get("out") is None:
             options["device"] = device
         return make(*args, **options)
 
@@ -126,7 +136,8 @@ def as_on_cpu(device_type: str) -> Callable[[str], str]:
 
 
 def _type_of_cpu(found: re.Match[str]) -> str:
-    return "CPUBoolType" if found[1] == "Bool" else f"torch.{found[1]}Tensor"
+    kind = found[1]
+    return f"torch.{kind}Tensor" if kind in _OLDEST_TYPES else f"CPU{kind}Type"
 
 
 @cache
@@ -180,5 +191,7 @@ def _drawn_on_cpu(overload: Any) -> Callable[..., Any]:
 
 def _on_cpu(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.cpu()
+        # How a tensor lies in memory says which of its elements draws which number.
+        place = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu")
+        return place.copy_(value)
     return torch.device("cpu") if isinstance(value, torch.device) else value

@@ -13,7 +13,7 @@
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
@@ -97,6 +97,13 @@ Tensor& set_storage(
   return self;
 }
 
+// No argument: a tensor without elements, on memory of its own.
+Tensor& set_nothing(Tensor& self) {
+  const c10::DeviceGuard guard(self.device());
+  return at::native::set_(
+      self, c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::GetAllocator(c10::kPrivateUse1), true));
+}
+
 // ---------------------------------------------------------------------------------------- copies
 
 // What is wrong with a copy has to be said when it is asked for: work that raises ends the process.
@@ -112,6 +119,12 @@ void check_copy(const Tensor& self, const Tensor& target) {
 
 Tensor copy_from(const Tensor& self, const Tensor& target, bool /*non_blocking*/) {
   check_copy(self, target);
+  if (self.numel() == 0) {
+    return target;
+  }
+  if (self._is_zerotensor()) {
+    return target.zero_();
+  }
   if (self.is_complex() && !target.is_complex() && target.scalar_type() != c10::kBool) {
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
   }
@@ -144,15 +157,13 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 }
 
 Tensor& fill_(Tensor& self, const at::Scalar& value) {
-  at::assert_no_internal_overlap(self);
   // Raises where the dtype cannot hold the value.
-  const auto filling = at::scalar_tensor(value, self.options().device(c10::kCPU));
+  const auto filling = at::empty({1}, self.options().device(c10::kCPU)).fill_(value).squeeze();
   queue(self.device().index(), [written = in_window(self), filling] { written.fill_(filling); });
   return self;
 }
 
 Tensor& zero_(Tensor& self) {
-  at::assert_no_internal_overlap(self);
   queue(self.device().index(), [written = in_window(self)] { written.zero_(); });
   return self;
 }
@@ -183,6 +194,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("resize_", resize_);
   library.impl("set_.source_Storage", TORCH_FN(static_cast<Tensor& (*)(Tensor&, c10::Storage)>(at::native::set_)));
   library.impl("set_.source_Storage_storage_offset", set_storage);
+  library.impl("set_", set_nothing);
   library.impl("set_.source_Tensor", TORCH_FN(at::native::set_tensor_));
   library.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
   library.impl("view", TORCH_FN(at::native::view));
@@ -190,6 +202,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("unfold", TORCH_FN(at::native::unfold));
   library.impl("view_as_real", TORCH_FN(at::native::view_as_real));
   library.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
+  library.impl("conj_physical_", torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
   library.impl("_copy_from", copy_from);
   library.impl("_copy_from_and_resize", copy_from_and_resize);
   library.impl("_local_scalar_dense", local_scalar_dense);

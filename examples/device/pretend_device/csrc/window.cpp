@@ -41,6 +41,11 @@ at::Tensor on_storage(const at::Tensor& like, const c10::Storage& storage, c10::
   return made;
 }
 
+// How often a kernel has written a tensor through other operators, as it may outside of autograd.
+int64_t version_of(const at::Tensor& seen) {
+  return seen.is_inference() ? 0 : seen._version();
+}
+
 } // namespace
 
 at::Tensor Window::operator()(const at::Tensor& tensor) {
@@ -69,7 +74,16 @@ at::Tensor Window::back(const at::Tensor& seen, c10::Device device) {
     }
   }
   auto made = at::empty_strided(seen.sizes(), seen.strides(), seen.options().device(device));
-  return made.copy_(seen);
+  const auto stored = seen.detach();
+  stored._set_conj(false);
+  stored._set_neg(false);
+  made.copy_(stored);
+  made._set_conj(seen.is_conj());
+  made._set_neg(seen.is_neg());
+  if (!made.is_inference()) {
+    made.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(version_of(seen)));
+  }
+  return made;
 }
 
 void Window::settle(const at::Tensor& seen, const at::Tensor& tensor) {
@@ -80,6 +94,9 @@ void Window::settle(const at::Tensor& seen, const at::Tensor& tensor) {
     }
   }
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(seen.sizes(), seen.strides(), seen.storage_offset());
+  for (int64_t i = 0; i < version_of(seen); ++i) {
+    tensor.unsafeGetTensorImpl()->bump_version();
+  }
 }
 
 namespace {
@@ -121,7 +138,12 @@ class Call {
       (*stack_)[begin + i] = entering(arguments_[i], op_.schema().arguments()[i]);
     }
     const std::vector<c10::IValue> entered(stack_->begin() + begin, stack_->end());
-    op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+    try {
+      op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+    } catch (...) {
+      settle(entered); // what it had done before it failed
+      throw;
+    }
     settle(entered);
     for (size_t i = 0; i < op_.schema().returns().size(); ++i) {
       auto& value = (*stack_)[begin + i];
