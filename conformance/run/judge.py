@@ -15,6 +15,7 @@ from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
+from conformance.compare.unmet import contradicted, unmet
 from conformance.execution.recorded import history, is_as_history
 from conformance.execution.recordings import (
     DiedThen,
@@ -191,6 +192,8 @@ class Judge:
             if program.device == "cpu" and identity.device not in (None, "cpu"):
                 program = replace(program, may_differ=LEVELS)
             verdict = compare(expected, got, program, self._is_stated(), claimed).to_json()
+            diverges = verdict["outcome"] == "diverges" and self._is_stated()
+            against = contradicted(program, got, unmet(program, expected)) if diverges else None
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
@@ -205,6 +208,8 @@ class Judge:
             line["got"] = observed
         levels = self.settings.selection.levels
         line["outcome"] = outcome(verdict, levels)
+        if line["outcome"] == "diverges" and against is not None:
+            line["contradicted"] = against
         if line["outcome"] == "conforms" and _is_blind(verdict, program, expected, levels):
             line["outcome"] = "unsupported"
             line["reason"] = f"nothing of level {', '.join(levels)} can be seen on this backend"

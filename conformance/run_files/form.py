@@ -232,6 +232,7 @@ class Program(TypedDict):
     divergences: dict[Level, Divergence]
     permitted: NotRequired[dict[Level, Divergence]]
     specification: list[Unmet]
+    contradicted: NotRequired[list[LineNumber]]
     ulp: dict[str, Annotated[float, Meta(ge=0, le=1.7e308)] | Literal["inf"]]
     versions: NotRequired[Versions]
     since: NotRequired[Since]
