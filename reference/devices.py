@@ -22,7 +22,7 @@ _FACTORIES = frozenset(
     make.__name__ for make in _device_constructors() if hasattr(torch, make.__name__)
 )
 # The types of tensors that have names from before there were dtypes.
-_OLDEST_TYPES = frozenset("Float Double Half Byte Char Short Int Long".split())
+_OLDEST_TYPES = frozenset(["Float", "Double", "Half", "Byte", "Char", "Short", "Int", "Long"])
 # The legacy constructors, torch.FloatTensor([...]), take no device and ignore the default one.
 _LEGACY = frozenset(
     f"{kind}Tensor"
