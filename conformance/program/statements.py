@@ -1,4 +1,4 @@
-"""Statements: the text of a program cut into what is run one by one, with its comments."""
+"""Statements: the text of a program cut into the pieces that run one by one, and its comments."""
 
 from __future__ import annotations
 
