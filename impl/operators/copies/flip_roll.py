@@ -15,7 +15,7 @@ from impl.dispatch.out import exact_dtype_out
 from impl.tensor.allocation import copied_layout, dense_strides
 
 
-@operator(function=False, method=False, elementwise=True, node="FlipBackward0")
+@operator(function=False, method=False, elementwise=True, node="FlipBackward0", batching="dims")
 def flip(self: Array, dims) -> Array:
     axes: list[int] = []
     for dim in dims:
@@ -56,7 +56,7 @@ def flipud(input):
     return tensor_ops.flip(input, (0,))
 
 
-@operator(function=False, method=False, fresh=True, node="RollBackward0")
+@operator(function=False, method=False, fresh=True, node="RollBackward0", batching="dims")
 def roll(self: Array, shifts, dims=()) -> Array:
     if len(shifts) == 0:
         raise RuntimeError("`shifts` required")
@@ -95,7 +95,7 @@ def roll_(input, shifts, dims=()):
     )
 
 
-@operator(function=False, method=False, fresh=True, writes=1)
+@operator(function=False, method=False, fresh=True, writes=1, batching="dims")
 def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
     first, second = (wrap_dim(d, self.ndim) for d in dims)
     axes = ((), (second,), (first, second), (first,))[k % 4]
@@ -146,7 +146,9 @@ def _triangle(name: str, keep):
     kernel.__name__ = name
     kernel.__annotations__ = {"self": "Array"}
     kernel.__doc__ = f"One triangle of the last two dimensions, zeros elsewhere (torch.{name})."
-    op = operator(inplace=True, out=True, memory=MemoryOverlap(within=True))(kernel)
+    op = operator(inplace=True, out=True, memory=MemoryOverlap(within=True), batching="dims")(
+        kernel
+    )
     op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal)).forward("linear")
     op.checks_out(exact_dtype_out)
     return op

@@ -90,7 +90,7 @@ def linalg_cholesky(input, *, upper=False, out=None):
 # -- from a factor --------------------------------------------------------------------------------
 
 
-@operator(out=True, fresh=True, autocast="fp32", lays_out=True)
+@operator(out=True, fresh=True, autocast="fp32", lays_out=True, batching="leading")
 def cholesky_inverse(self: Array, upper=False) -> Array:
     """The inverse of L L^H, of U^H U if `upper`, from the factor (torch.cholesky_inverse).
 
@@ -136,7 +136,7 @@ cholesky_inverse.gradient(
 ).forward(lambda F, self_t, self, upper, result: _inverse_tangent(F, self_t, self, upper, result))
 
 
-@operator(out=True, fresh=True, numbers=False, autocast="fp32")
+@operator(out=True, fresh=True, numbers=False, autocast="fp32", batching="leading")
 def cholesky_solve(self: Array, input2: Array, upper=False) -> Array:
     """X with L L^H X = B, or U^H U X = B if `upper`, from the factor (torch.cholesky_solve).
 

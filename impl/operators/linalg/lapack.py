@@ -27,6 +27,7 @@ def factorisation(node: str, *outputs: str, **facts):
     """Define an operator on matrices that is no function of the torch namespace itself, and whose
     results lie in memory as its kernel leaves them."""
     facts |= {"function": False, "method": False, "fresh": True}
+    facts.setdefault("batching", "leading")
     return operator(node=node, outputs=outputs or ("result",), **facts)
 
 

@@ -76,7 +76,13 @@ def triangles(LU):
 # -- linalg.lu --------------------------------------------------------------------------------
 
 
-@operator(node="LinalgLuBackward0", outputs=("P", "L", "U"), function=False, method=False)
+@operator(
+    node="LinalgLuBackward0",
+    outputs=("P", "L", "U"),
+    function=False,
+    method=False,
+    batching="leading",
+)
 def linalg_lu_plu(A: Array, pivot) -> tuple:
     LU, pivots, _ = factored(A, pivot)
     P = permutations(pivots, A.shape[-2], A.dtype) if pivot else np.empty(0, A.dtype)
@@ -278,6 +284,7 @@ Unpacked = return_type("lu_unpack", "P", "L", "U")
     function=False,
     method=False,
     saved_as=SavedAs(parts=("_sym_argsize_minus_1", "_sym_argsize_minus_2")),
+    batching="leading",
 )
 def lu_unpack_all(LU_data: Array, LU_pivots: Array, unpack_data, unpack_pivots) -> tuple:
     if unpack_pivots and LU_pivots.dtype != np.int32:

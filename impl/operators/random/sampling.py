@@ -10,6 +10,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, strided
 from impl.core.tensor_iterator import elementwise_strides
+from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented
@@ -59,6 +60,11 @@ def fill(op, tensor: Tensor, draw) -> Tensor:
 
     Raises RuntimeError for a tensor that cannot be written in place.
     """
+    return _fill(tensor, op, draw)
+
+
+@randomness.filling
+def _fill(tensor: Tensor, op, draw) -> Tensor:
     check_write(tensor)
     memory_overlap.check_overlap(tensor)
     plain = type(tensor) in PLAIN and tensor._strides is None and STATE.before_write is None
@@ -195,6 +201,7 @@ def _check_probability(p: float) -> None:
 
 
 @function("bernoulli", batching="random")
+@randomness.of_values
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Zeros and ones, each one with the probability in `input`, or `p` if given (torch.bernoulli).
 

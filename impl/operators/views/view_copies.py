@@ -216,7 +216,7 @@ def view_copy(input, size):
     return _view(input, sizes_of((size,)))
 
 
-@operator(out=True)
+@operator(out=True, batching="dims")
 def narrow_copy(self: Array, dim, start, length) -> Array:
     """A copy of `narrow` (torch.narrow_copy). Raises RuntimeError for elements that do not exist,
     IndexError for a dimension or a start out of range."""
@@ -251,7 +251,7 @@ narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start 
 narrow_copy.forward("linear")
 
 
-@operator(node="NotImplemented", method=False)
+@operator(node="NotImplemented", method=False, batching="dims")
 def detach_copy(self: Array) -> Array:
     """A copy; recorded, but its backward raises, as in torch (torch.detach_copy)."""
     return np.array(self)
@@ -261,7 +261,7 @@ detach_copy.gradients("self")(no_derivative("detach_copy"))
 _published(tensor_ops.detach_copy)
 
 
-@operator(node="ViewAsRealBackward0_copy", method=False)
+@operator(node="ViewAsRealBackward0_copy", method=False, batching="dims")
 def view_as_real_copy(self: Array) -> Array:
     """Complex numbers as pairs of real ones, copied (torch.view_as_real_copy)."""
     if self.dtype.kind != "c":
@@ -277,6 +277,7 @@ _published(tensor_ops.view_as_real_copy)
     node="ViewAsComplexBackward0_copy",
     method=False,
     complex=NoComplex(derivative="view_as_complex_copy"),
+    batching="dims",
 )
 def view_as_complex_copy(self: Array) -> Array:
     """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy); its backward
