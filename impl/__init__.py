@@ -17,6 +17,7 @@ from impl import (
     func,
     functional,
     jit,
+    library,
     linalg,
     masked,
     nn,

@@ -58,7 +58,9 @@ class _State(threading.local):
     transforms: tuple = ()  # the running transforms of torch.func, the innermost last
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
     before_write: Any = None  # callback, called with a tensor before each in-place write
+    dispatch_modes: tuple = ()  # active TorchDispatchModes, the innermost last
     _grad_mode = True
+    _below_autograd = False  # whether operators are called that record nothing, in any grad mode
     _fast_path_blockers = 0
 
     def __init__(self) -> None:
@@ -80,12 +82,12 @@ class _State(threading.local):
     def grad_mode(self, value: bool) -> None:
         self._grad_mode = value
         if not self._fast_path_blockers:
-            self.fast_path = 1 if value else 0
+            self.fast_path = 1 if value and not self._below_autograd else 0
 
     @property
     def enabled(self) -> bool:
         """Whether operators record nodes. Assigning it sets the grad mode."""
-        return self._grad_mode and not self.inference
+        return self._grad_mode and not (self.inference or self._below_autograd)
 
     @enabled.setter
     def enabled(self, value: bool) -> None:
@@ -99,7 +101,17 @@ class _State(threading.local):
     @fast_path_blockers.setter
     def fast_path_blockers(self, count: int) -> None:
         self._fast_path_blockers = count
-        self.fast_path = None if count else int(self._grad_mode)
+        self.fast_path = None if count else int(self._grad_mode and not self._below_autograd)
+
+    @property
+    def below_autograd(self) -> bool:
+        """Whether operators record nothing, and no tangents, in any grad mode."""
+        return self._below_autograd
+
+    @below_autograd.setter
+    def below_autograd(self, value: bool) -> None:
+        self._below_autograd = value
+        self.fast_path_blockers += 0
 
     def set_inference(self, inference: bool, grad_mode: bool) -> tuple[bool, bool]:
         """Set inference mode and grad mode together; returns the previous pair."""
@@ -120,4 +132,5 @@ def block_fast_path_everywhere(change: int) -> None:
         modes = thread.modes
         count = modes.get("_fast_path_blockers", 0) + change
         modes["_fast_path_blockers"] = count
-        modes["fast_path"] = None if count else int(modes.get("_grad_mode", True))
+        records = modes.get("_grad_mode", True) and not modes.get("_below_autograd", False)
+        modes["fast_path"] = None if count else int(records)

@@ -17,7 +17,7 @@ from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.dispatch import fast_path, forward_rules, meta_kernels, sparse_path
+from impl.dispatch import dispatch_modes, fast_path, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
@@ -196,6 +196,8 @@ class Operator(OperatorWrites):
             meta_kernels.check_same_device([args[i] for i in self.tensor_positions])
         if mask:
             self._check_saved(args, mask)
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            return self._with_history(dispatch_modes.called(self, args), args, mask)
         try:
             result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
         except Exception:
@@ -217,6 +219,14 @@ class Operator(OperatorWrites):
             inference_mode.count_making(self, args, outputs)
         forward_rules.propagate(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
+
+    def _with_history(self, result, args, mask: int):
+        """The result that a mode returned, recorded if `mask`."""
+        outputs = (result,) if len(self.outputs) == 1 else tuple(result)
+        if mask:
+            self.record(args, outputs, mask)
+        forward_rules.propagate(self, args, outputs)
+        return result
 
     def _unwrap(self, args, written: bool = False):
         raws = [*args]
@@ -318,16 +328,18 @@ class Operator(OperatorWrites):
         for i in self.tensor_positions:
             if isinstance(args[i], Tensor):
                 raws[i] = args[i]._raw
-        if meta_kernels.mixes(raws):
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            outputs = (dispatch_modes.called(self, args),)
+        elif meta_kernels.mixes(raws):
             meta_kernels.check_same_device(tensors, with_scalars=False)
             kernel = self._kernel_on_meta or self.kernel
             result = meta_kernels.call(lambda given: kernel(*given), raws)
+            outputs = (self._output(result, raws, False, args),)
         else:
-            result = self.kernel(*raws)
-        outputs = (self._output(result, raws, False, args),)
+            outputs = (self._output(self.kernel(*raws), raws, False, args),)
         if STATE.enabled and inference_mode.recordable(self, args):
             flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
-            if any(flags) and result.dtype in DIFFERENTIABLE:
+            if any(flags) and outputs[0]._raw.dtype in DIFFERENTIABLE:
                 edges = [
                     gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
                 ]

@@ -13,7 +13,7 @@ from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
-from impl.dispatch import forward_rules, meta_kernels, sparse_path
+from impl.dispatch import dispatch_modes, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
@@ -89,18 +89,20 @@ class OperatorWrites(OutputLayout):
             memory_overlap.check_memory(
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )
-        others = [args[i] for i in self.tensor_positions[1:]]
-        try:
-            result = self._call_kernel_into(target, others, raws, self.grows, strided)
-        except Exception:
-            forward_rules.refuse(self, args, written=True)
-            raise
-        if late:
-            memory_overlap.check_memory(target, operands, memory.within, True)
-        if self.grows and np.shape(result) != target._raw.shape:
-            write.resize(target, np.shape(result))
-        memory_overlap.check_fits(target, result)
-        self._warn_of_parts(target, result, raws)
+        result = None
+        if not (STATE.dispatch_modes and dispatch_modes.sees(args)):
+            others = [args[i] for i in self.tensor_positions[1:]]
+            try:
+                result = self._call_kernel_into(target, others, raws, self.grows, strided)
+            except Exception:
+                forward_rules.refuse(self, args, written=True)
+                raise
+            if late:
+                memory_overlap.check_memory(target, operands, memory.within, True)
+            if self.grows and np.shape(result) != target._raw.shape:
+                write.resize(target, np.shape(result))
+            memory_overlap.check_fits(target, result)
+            self._warn_of_parts(target, result, raws)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
             self._write(target, result, args, raws)
@@ -125,7 +127,11 @@ class OperatorWrites(OutputLayout):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
     def _write(self, target: Tensor, result, args, raws) -> None:
-        """Write the result to the target, in the order of TensorIterator where that shows."""
+        """Write the result to the target, in the order of TensorIterator where that shows; a mode
+        has it written."""
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            dispatch_modes.called(self, args, written=True)
+            return
         on_meta = is_meta(result) or target.is_meta
         parts = parts_in_order(self, target, args, raws) if self.iterates and not on_meta else None
         if parts is None:

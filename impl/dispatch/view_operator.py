@@ -12,7 +12,7 @@ from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
-from impl.dispatch import forward_rules, sparse_path
+from impl.dispatch import dispatch_modes, forward_rules, sparse_path
 from impl.dispatch.definition import public_function
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.operator import Operator
@@ -60,7 +60,11 @@ class ViewOperator(Operator):
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
                 f"not {type(tensor).__name__}"
             )
-        results = self.views(tensor, args)
+        if STATE.dispatch_modes:
+            viewed = dispatch_modes.called(self, (tensor, *args))
+            results = list(viewed) if self.multiple else [viewed]
+        else:
+            results = self.views(tensor, args)
         if results and STATE.enabled and self.grad_inputs and requires_grad(tensor):
             if tensor._inference:
                 return tuple(results) if self.multiple else results[0]
