@@ -19,6 +19,7 @@ from impl import (
     jit,
     linalg,
     masked,
+    multiprocessing,
     nn,
     onnx,
     ops,
