@@ -177,7 +177,7 @@ def _read(file: IO[bytes], map_location, weights_only: bool, options: dict[str, 
     if start == _LEGACY:
         raise NotImplementedError("torch.load of a file in the form before 1.6")
     if not start:
-        raise EOFError("Ran out of input")
+        raise EOFError
     if not start.startswith(b"PK\x03\x04"):
         raise pickle.UnpicklingError(weights_error(f"Unsupported operand {start[0]}"))
     with zipfile.ZipFile(file) as archive:

@@ -7,11 +7,12 @@ import codecs
 import contextlib
 import pickle
 import pickletools
+import warnings
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import IO, Any
 
 from impl._utils import (
     _rebuild_parameter,
@@ -25,6 +26,7 @@ from impl.core.sizes import Size
 from impl.factories.copy_and_pickle import _get_layout, _rebuild_from_type_v2
 from impl.factories.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
 from impl.nn.parameter import Parameter
+from impl.operators.sparse.construction import check_parts
 from impl.tensor.tensor import Tensor
 
 _DEFAULT = (
@@ -47,6 +49,10 @@ _BLOCKED = f"Weights only load failed. {_DEFAULT}\n\n\n"
 _DOCS = (
     "\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
     "weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
+)
+_VALIDATING = (
+    "Validating sparse tensor invariants because weights_only=True; this is an O(nnz) scan per "
+    "sparse tensor and may be slow for large checkpoints."
 )
 _NEVER = ("sys", "os", "posix", "nt")  # modules of which nothing can be allowed
 _marked: list[Any] = []
@@ -94,7 +100,27 @@ def _full_name(value: Any) -> str:
 
 
 class WeightsUnpickler(pickle.Unpickler):
-    """An unpickler that finds the classes and functions above alone."""
+    """An unpickler that finds the classes and functions above alone, and looks at the indices of
+    sparse tensors, which may lie outside their size."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file)
+        self.sparse: list[Tensor] = []
+
+    def load(self) -> Any:
+        """The object in the file. Raises RuntimeError for sparse tensors with wrong indices."""
+        result = super().load()
+        if self.sparse:
+            warnings.warn(_VALIDATING, UserWarning, stacklevel=4)
+        for tensor in self.sparse:
+            raw = tensor._raw
+            check_parts(raw.indices, raw.values, raw.shape, True)
+        return result
+
+    def _rebuild_sparse(self, layout, data) -> Tensor:
+        tensor = _rebuild_sparse_tensor(layout, data)
+        self.sparse.append(tensor)
+        return tensor
 
     def find_class(self, module: str, name: str) -> Any:
         """The class or function of that name. Raises UnpicklingError if it is not allowed."""
@@ -115,7 +141,8 @@ class WeightsUnpickler(pickle.Unpickler):
                 f"`torch.serialization.safe_globals([{full}])` context manager to allowlist this "
                 f"global if you trust this class/function.{_DOCS}"
             )
-        return known[full]
+        found = known[full]
+        return self._rebuild_sparse if found is _rebuild_sparse_tensor else found
 
 
 def weights_error(message: str) -> str:
