@@ -138,7 +138,7 @@ from impl.graph.anomaly_mode import (
     set_anomaly_enabled,
 )
 from impl.serialization import load, save
-from impl.tensor import torch_function as _torch_function
+from impl.tensor import overridable as _overridable
 from impl.tensor import views as _views
 from impl.tensor.tensor import Tensor
 
@@ -163,4 +163,4 @@ _publish(
         "nn.functional": nn.functional,
     }
 )
-_torch_function.complete()
+_overridable.complete()

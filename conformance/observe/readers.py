@@ -60,7 +60,7 @@ def values(observer: Observer, tensor: Any, name: str | None) -> list[Any]:
     if is_sparse(tensor):
         tensor = tensor._values().detach()
     shape = tensor.shape
-    values = tensor.tolist()
+    values = observer.numbers(tensor)
     if not isinstance(values, list):
         values = [values]
     for _ in range(len(shape) - 1):
@@ -156,7 +156,7 @@ def pair(observer: Observer, value: Any, name: str | None) -> list[float | str]:
 
 
 def string(observer: Observer, value: Any, name: str | None) -> str:
-    return text(str(value))
+    return observer.text(str(value))
 
 
 def sizes(observer: Observer, value: Any, name: str | None) -> list[int]:

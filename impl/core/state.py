@@ -51,8 +51,10 @@ class _State(threading.local):
     saved_hooks_disabled: str | None = None  # the error message, if disabled
     node_creation_hooks: tuple = ()  # active hooks, the innermost last
     creation_hook_runs = False  # whether one of them is running
+    default_devices: tuple = ()  # of factories; the last is in force, none stands for the CPU
     autocast: Any = None  # the dtype of eligible operators; see `impl.dispatch.autocast`
     torch_function = True  # whether classes are asked; see `impl.tensor.torch_function`
+    function_modes: tuple = ()  # active TorchFunctionModes, the innermost last
     transforms: tuple = ()  # the running transforms of torch.func, the innermost last
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
     before_write: Any = None  # callback, called with a tensor before each in-place write

@@ -13,10 +13,11 @@ from impl.core.dtypes import (
     bfloat16,
     float16,
 )
+from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.dispatch import fast_path, forward_rules, sparse_path
+from impl.dispatch import fast_path, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
@@ -46,9 +47,11 @@ class Operator(OperatorWrites):
     # Which calls the fast path serves: "call", "view", or None. A subclass that changes how the
     # operator is called states its own.
     fast_path: str | None = "call"
+    checks_devices = True  # whether all operands have to be on one device
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
+    _kernel_on_meta = None  # the kernel over arrays without elements
     _kernel_in_memory = None  # the kernel over an array that is written itself
     sparse_kernel = None  # the kernel for operands of which some are sparse
 
@@ -131,6 +134,12 @@ class Operator(OperatorWrites):
         self.kernel = positional(kernel)
         return kernel
 
+    def on_meta(self, kernel):
+        """Register the kernel for the meta device, which from MetaArrays, and the other arguments,
+        makes that of the result; without one the kernel itself is asked."""
+        self._kernel_on_meta = kernel
+        return kernel
+
     def sparse(self, kernel):
         """Register the kernel for operands of which at least one is a SparseArray."""
         self.sparse_kernel = positional(kernel)
@@ -173,10 +182,13 @@ class Operator(OperatorWrites):
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
+        on_meta = strided and meta_kernels.mixes(raws)
+        if on_meta and self.checks_devices:
+            meta_kernels.check_same_device([args[i] for i in self.tensor_positions])
         if mask:
             self._check_saved(args, mask)
         try:
-            result = self._call_kernel(raws)
+            result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
         except Exception:
             forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
             raise
@@ -244,14 +256,21 @@ class Operator(OperatorWrites):
             if kind == INPUT and isinstance(args[which], Tensor):
                 inference_mode.check_save(args[which])
 
-    def _call_kernel(self, raws):
+    def _call_meta_kernel(self, raws):
+        """The kernel's result, as MetaArrays, for raw values one of which is a MetaArray."""
+        kernel = self._kernel_on_meta
+        if kernel is not None:
+            return self._call_kernel([*map(to_meta, raws)], kernel)
+        return meta_kernels.call(self._call_kernel, raws)
+
+    def _call_kernel(self, raws, kernel=None):
         if self.complex is not None and self.complex.refuses:
             self._refuse_complex(raws)
         if self.validate is not None:
             self.validate(*raws)
         rounded = self._promote(raws) if self.promote is not None else None
         try:
-            result = self.kernel(*raws)
+            result = (kernel or self.kernel)(*raws)
         except ValueError as error:
             shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
             if self.elementwise and len(shapes) > 1:
@@ -290,7 +309,12 @@ class Operator(OperatorWrites):
         for i in self.tensor_positions:
             if isinstance(args[i], Tensor):
                 raws[i] = args[i]._raw
-        result = self.kernel(*raws)
+        if meta_kernels.mixes(raws):
+            meta_kernels.check_same_device(tensors, with_scalars=False)
+            kernel = self._kernel_on_meta or self.kernel
+            result = meta_kernels.call(lambda given: kernel(*given), raws)
+        else:
+            result = self.kernel(*raws)
         outputs = (self._output(result, raws, False, args),)
         if STATE.enabled and inference_mode.recordable(self, args):
             flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]

@@ -1,4 +1,7 @@
-"""Accumulation: how a gradient that reaches a leaf becomes, or joins, its `.grad`."""
+"""Accumulation: how a gradient that reaches a leaf becomes, or joins, its `.grad`.
+
+*AccumulateLeaf* of the specification's algorithms (reference/spec/00-algorithms.md).
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,7 @@ def accumulate(form, leaf: Tensor, gradient, version: int) -> None:
                 _accumulate_dual(leaf, gradient)
             return
         held = leaf._own_grad
+        # AccumulateLeaf 2, or else AccumulateLeaf 3
         if held is None:
             leaf._own_grad = _first(form, leaf, gradient, version)
         elif type(held) is SparseTensor:

@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
+from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_arrays import is_meta
+from impl.core.meta_functions import to_meta
 from impl.core.ownership import is_unshared
 from impl.core.registry import array_ops, tensor_ops, tensor_ops_no_grad
 from impl.core.sparse_array import SparseArray
@@ -193,6 +197,16 @@ class ArrayGradients:
         """A gradient summed over the dimensions along which `shape` was broadcast."""
         return sum_to(value, shape)
 
+    def device(self, value):
+        """The device of a gradient."""
+        return META if is_meta(value) else CPU
+
+    def moved(self, value, device):
+        """A gradient on another device. Raises NotImplementedError for one on the meta device."""
+        if device != META:
+            raise NotImplementedError(messages.NO_DATA)
+        return to_meta(value)
+
     def cast(self, value, dtype):
         """A gradient in another NumPy dtype."""
         if value.ndim > 1 and not value.flags.c_contiguous:
@@ -257,14 +271,20 @@ class RecordingGradients:
     def sum_to(self, value, shape):
         return tensor_ops.sum_to(value, shape)
 
+    def device(self, value):
+        return value.device
+
+    def moved(self, value, device):
+        return value.to(device)
+
     def cast(self, value, dtype):
         return value.to(BY_NUMPY[dtype])
 
 
 class TensorGradients(RecordingGradients):
     """Gradients are tensors that need not be recorded: because they or saved tensors may have
-    tangents, because autocast is on, or because they are empty and NumPy keeps no strides of empty
-    arrays.
+    tangents, because autocast is on, because they are empty and NumPy keeps no strides of empty
+    arrays, or because they are on the meta device, whose arrays only operators know.
     """
 
     def __init__(self, records: bool) -> None:

@@ -16,8 +16,8 @@ from impl.factories.storages import TypedStorage
 from impl.tensor.geometry import elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
 from impl.tensor.sparse_tensor import SparseTensor, sparse_tensor
-from impl.tensor.tensor import Tensor, new, requires_grad
-from impl.tensor.torch_function import of_class, overrides
+from impl.tensor.tensor import Tensor, copy_fields, new, requires_grad
+from impl.tensor.torch_function import as_subclass, overrides
 
 _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -50,6 +50,14 @@ def _over(storage: Storage, kind, shape, strides, offset: int) -> Tensor:
     return tensor
 
 
+def _put_into(made: Tensor, source: Tensor) -> Tensor:
+    """The tensor with the fields of another, as after Tensor.set_: a view stays one."""
+    view = made._view
+    copy_fields(made, source)
+    made._view = view
+    return made
+
+
 def deep(self: Tensor, memo: dict) -> Tensor:
     """A leaf's copy with its own storage, flag and gradient (torch.Tensor.__deepcopy__).
 
@@ -59,13 +67,13 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
-    own = overrides(self)
-    if own and type(self.new_empty([])) is not type(self):
+    made = self.new_empty([]) if overrides(self) else None
+    if made is not None and type(made) is not type(self):
         raise RuntimeError(_NEW_EMPTY)
     result = self.detach().clone() if self.is_sparse else _on_copied_memory(self, memo)
     result._requires_grad = self._requires_grad
-    if own:
-        result = of_class(result, type(self))
+    if made is not None:
+        result = _put_into(made, result)
     memo[id(self)] = result
     result._own_grad = copy.deepcopy(self._own_grad, memo)
     for name, value in own_attributes(self).items():
@@ -157,7 +165,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     (torch._tensor._rebuild_from_type_v2)."""
     result = func(*args)
     if type(result) is not new_type and new_type is not Tensor:
-        result = of_class(result, new_type)
+        result = as_subclass(result, new_type)
     return with_state(result, state)
 
 

@@ -176,24 +176,31 @@ def text(tensor, contents: str | None = None) -> str:
     """torch's text of a tensor: its elements, and its dtype and history unless they are the
     default. `contents` replaces the elements."""
     raw, d = tensor._raw, tensor.dtype
+    if tensor.is_meta:
+        contents = "..."
     name = type(tensor).__name__
     prefix = "tensor(" if name == Tensor.__name__ or type(tensor) in PLAIN else f"{name}("
     suffixes = []
     default = get_default_dtype()
-    if tensor.is_sparse:
-        body = _stored(raw, len(prefix))
+    body = contents or ""
+    if tensor.is_meta:
+        suffixes += [f"device='{tensor.device}'", f"size={tuple(raw.shape)}"]
+        if d is not default:
+            suffixes.append(f"dtype={d}")
+    elif tensor.is_sparse:
+        body = _stored(raw, len(prefix)) if contents is None else contents
         suffixes += [f"size={tuple(raw.shape)}", f"nnz={raw.nnz}"]
         if not _is_usual(d):
             suffixes.append(f"dtype={d}")
         suffixes.append(f"layout={tensor.layout}")
     elif raw.size == 0:
-        body = "[]"
+        body = "[]" if contents is None else contents
         if raw.ndim != 1:
             suffixes.append(f"size={tuple(raw.shape)}")
         if d is not default:
             suffixes.append(f"dtype={d}")
     else:
-        body = _body(raw, len(prefix)) if contents is None else ""
+        body = _body(raw, len(prefix)) if contents is None else contents
         if not OPTIONS.edgeitems:
             suffixes.append(f"size={tuple(raw.shape)}")
         if not _is_usual(d):
@@ -212,7 +219,6 @@ def text(tensor, contents: str | None = None) -> str:
     tangent = forward_grad.fw_grad(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    body = body if contents is None else contents
     shown = _with_suffixes(prefix + body, suffixes, len(prefix), tensor.is_sparse)
     return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
 

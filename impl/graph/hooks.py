@@ -54,7 +54,7 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
     if not tensor.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if tensor._hooks is None:
-        node = tensor.grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
+        node = tensor._grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
         tensor._hooks = {}
         if node is not None:
             node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, tensor._hooks)]
@@ -70,7 +70,7 @@ def register_post_accumulate(leaf, hook) -> RemovableHandle:
     """
     if not leaf.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if leaf.grad_fn is not None:
+    if leaf._grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if leaf._post_accumulate is None:
         leaf._post_accumulate = {}
@@ -107,7 +107,7 @@ def retain_grad(tensor) -> None:
     # As in torch, a view whose grad_fn has not been regenerated since a write counts as a leaf.
     if tensor._node is None or tensor._retains_grad:
         return
-    node = tensor.grad_fn
+    node = tensor._grad_fn
     tensor._retains_grad = True
     set_retains_grad(node, tensor)
 
@@ -191,7 +191,11 @@ def _check_replacement(hook, old, new) -> None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(new, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old._raw.dtype != new._raw.dtype or old.is_sparse != new.is_sparse:
+    if (
+        old._raw.dtype != new._raw.dtype
+        or old.is_meta != new.is_meta
+        or old.is_sparse != new.is_sparse
+    ):
         was, got = map(_type, (old, new))
         raise RuntimeError(
             f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})"
@@ -202,7 +206,7 @@ def _check_replacement(hook, old, new) -> None:
 
 def _type(tensor) -> str:
     """The name that a tensor's type had before there were dtypes and layouts."""
-    name = messages.tensor_type(BY_NUMPY[tensor._raw.dtype])
+    name = messages.tensor_type(BY_NUMPY[tensor._raw.dtype], tensor.is_meta)
     return name.replace("torch.", "torch.sparse.") if tensor.is_sparse else name
 
 

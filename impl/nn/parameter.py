@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode, messages
+from impl.core.devices import CPU
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.registry import C
 from impl.core.sizes import Size
@@ -197,6 +198,16 @@ class UninitializedTensorMixin:
                 f"<method '{name}' of 'torch._C.TensorBase' objects>"
             )
         return found
+
+    @property
+    def device(self):
+        """The device on which it will be materialised: the CPU."""
+        return CPU
+
+    @property
+    def is_meta(self) -> bool:
+        """False: it is on the CPU."""
+        return False
 
     @property
     def _raw(self):

@@ -1,6 +1,7 @@
 """Saved variables: tensors that a node saves for backward, with their saved versions.
 
-Unpacking a saved variable checks that its version counter still has the saved version. A saved
+Unpacking a saved variable checks that its version counter still has the saved version: *Save* and
+*Unpack* of the specification's algorithms (reference/spec/00-algorithms.md). A saved
 input is kept as the tensor itself; a saved output without its grad_fn, which is the node, so that
 there is no reference cycle (csrc/autograd/saved_variable.h). There are four representations:
 
@@ -31,7 +32,7 @@ from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.sparse_tensor import sparse_tensor
-from impl.tensor.tensor import Tensor, blank
+from impl.tensor.tensor import Tensor, blank, requires_grad
 
 NOTHING = object()
 """The value of a packed tensor whose pack hook raised."""
@@ -121,7 +122,7 @@ class SavedVariable:
         storage = self.storage
         if storage.version != self.version:
             raw = self.raw if self.tensor is None else self.tensor._raw
-            producer = self._history(node) if self.tensor is None else self.tensor.grad_fn
+            producer = self._history(node) if self.tensor is None else self.tensor._grad_fn
             raise_version_mismatch(raw, producer, self.number, storage.version, self.version)
         return self._value()
 
@@ -174,7 +175,7 @@ class Packed:
         self.requires_grad = self.node = self.accumulator = self.tangent = None
         if source is not None:
             self.tangent = forward_grad.snapshot(source)
-            self.requires_grad, self.node = source.requires_grad, source.grad_fn
+            self.requires_grad, self.node = requires_grad(source), source._grad_fn
             if self.requires_grad and self.node is None:
                 self.accumulator = grad_accumulator(source)
 
@@ -330,8 +331,9 @@ def _checked(tensor: Tensor, version: int) -> Tensor:
 
 def _unmodified(tensor: Tensor, version: int) -> Tensor:
     memory = tensor._memory
+    # Unpack 3
     if memory is not None and memory.version != version:
-        raise_version_mismatch(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, version)
+        raise_version_mismatch(tensor._raw, tensor._grad_fn, tensor._nr, memory.version, version)
     return tensor
 
 

@@ -1,5 +1,7 @@
 """Views and their bases: ViewMeta, and regeneration of grad_fn (csrc/autograd/variable.h).
 
+*MakeView* and *RegenerateView* of the specification's algorithms (reference/spec/00-algorithms.md).
+
 A view operator is a function on geometries: from the sizes, strides and offset of its input to
 those of its result. The same function makes views of tensors, views of arrays in formulas, and
 (through `as_strided`) the slice in CopySlices.
@@ -183,3 +185,4 @@ def grad_fn(self):
 
 
 Tensor.grad_fn = read_only(grad_fn)
+Tensor._grad_fn = property(grad_fn)  # for the implementation, which asks no class and no mode

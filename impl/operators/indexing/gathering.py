@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, OfArguments, function, operator, written
@@ -192,6 +193,8 @@ def nonzero(input, *, as_tuple=False):
         # Views of the columns, as ATen makes them.
         rows = nonzero(input if raw.ndim else tensor_ops.unsqueeze(input.detach(), 0))
         return FUNCTIONS["unbind"](rows, 1)
+    if is_meta(raw):
+        raise NotImplementedError(messages.META_NONZERO)
     count = int(np.count_nonzero(raw))
     columns = np.empty((raw.ndim, count), np.int64)
     if raw.ndim:
