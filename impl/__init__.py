@@ -20,6 +20,7 @@ from impl import (
     library,
     linalg,
     masked,
+    multiprocessing,
     nn,
     onnx,
     ops,

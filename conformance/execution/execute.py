@@ -32,6 +32,16 @@ ALLOWED = frozenset({
 # fmt: on
 
 
+def _io_without_files() -> ModuleType:
+    """The module `io` that programs import: its files in memory alone."""
+    module = ModuleType("io")
+    module.BytesIO, module.StringIO = io.BytesIO, io.StringIO  # type: ignore[attr-defined]
+    return module
+
+
+_IN_MEMORY = {"io": _io_without_files()}
+
+
 class _Discarded(io.TextIOBase):
     """A stream that discards its text: the standard output of programs."""
 
@@ -225,6 +235,8 @@ def _importer(namespace: Any) -> Callable[..., Any]:
         root = name.partition(".")[0]
         # This import is not in the program's text: pickle imports the module of a class.
         by_pickle = isinstance(fromlist, list)
+        if name in _IN_MEMORY and not by_pickle:
+            return _IN_MEMORY[name]
         if root != "torch" or by_pickle:
             if not by_pickle and (level or root not in ALLOWED):
                 raise ImportError(f"a program cannot import {name!r}", name=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from impl.core.devices import CPU
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.registry import C
 from impl.core.sizes import Size
+from impl.factories.copy_and_pickle import own_attributes, with_state
 from impl.factories.creation import empty
 from impl.factories.printing import text
 from impl.tensor.lazy_conj import LazyConjTensor
@@ -68,6 +70,14 @@ class Parameter(Tensor, metaclass=_ParameterType):
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
+    def __reduce_ex__(self, protocol):
+        """The call that rebuilds the parameter, without hooks, of which nothing warns."""
+        attributes = own_attributes(self)
+        parts: tuple = self.data, self.requires_grad, OrderedDict()
+        if attributes:
+            return _rebuild_parameter_with_state, (*parts, attributes)
+        return _rebuild_parameter, parts
+
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         shown = text(self, tensor_contents)
         if type(self) is not Parameter:
@@ -76,6 +86,21 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
 
 PLAIN.add(Parameter)
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks) -> Any:
+    """A parameter (torch._utils._rebuild_parameter)."""
+    parameter = Parameter(data, requires_grad)
+    parameter._hooks = backward_hooks
+    return parameter
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state) -> Any:
+    """A parameter with a program's attributes (torch._utils._rebuild_parameter_with_state)."""
+    return with_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+_rebuild_parameter.__module__ = _rebuild_parameter_with_state.__module__ = "impl._utils"
 
 
 def _marked(data: Tensor, requires_grad: bool) -> Tensor:
