@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils._device import _device_constructors
 
 from conformance.observe.observer import Observer
@@ -112,7 +113,7 @@ class DeviceObserver(Observer):
         """Return the numbers of a tensor, in lists; the copy is not the program's operation."""
         if tensor._is_zerotensor():
             raise RuntimeError(_NO_VALUES)
-        with torch.no_grad():
+        with torch.no_grad(), forward_ad._set_fwd_grad_enabled(False):
             return tensor.tolist()
 
 
@@ -124,12 +125,14 @@ def as_on_cpu(device_type: str) -> Callable[[str], str]:
     # The types of a backend outside torch's tree have names of another form.
     others = re.compile(rf"\b{name}(\w+)Type\b")
     printed = re.compile(rf",\s+device='{name}(?::\d+)?'(?=[,)])")
+    shown = re.compile(rf"device\(type='{name}'(?:, index=\d+)?\)")
 
     def worded(text: str) -> str:
         if device_type in text:
             text = types.sub("torch.", text)
             text = others.sub(_type_of_cpu, text)
             text = printed.sub("", text)
+            text = shown.sub("device(type='cpu')", text)
         return text
 
     return worded
