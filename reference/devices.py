@@ -23,23 +23,9 @@ _FACTORIES = frozenset(
     make.__name__ for make in _device_constructors() if hasattr(torch, make.__name__)
 )
 # The types of tensors that have names from before there were dtypes.
-_OLDEST_TYPES = frozenset("Float Double Half Byte Char Short Int Long".split())
+_OLDEST_TYPES = frozenset({"Float", "Double", "Half", "Byte", "Char", "Short", "Int", "Long"})
 # The legacy constructors, torch.FloatTensor([...]), take no device and ignore the default one.
-_LEGACY = frozenset(
-    f"{kind}Tensor"
-    for kind in (
-        "Float",
-        "Double",
-        "Half",
-        "BFloat16",
-        "Byte",
-        "Char",
-        "Short",
-        "Int",
-        "Long",
-        "Bool",
-    )
-)
+_LEGACY = frozenset(f"{kind}Tensor" for kind in (*_OLDEST_TYPES, "BFloat16", "Bool"))
 # They draw in their dropout, and are the CPU's own.
 _ATTENTION = ("_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu")
 _NO_VALUES = "tolist() shouldn't be called on a tensor with unallocated storage"

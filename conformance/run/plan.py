@@ -66,8 +66,9 @@ class Plan:
     """The programs of a run, with its settings, backend and oracle.
 
     ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
-    header. ``left_out`` is how many programs the device of the backend cannot run. ``selected`` is how many programs there were before a shard was taken of them. The
-    ``sides`` have been started.
+    header. ``selected`` is how many programs there were before a shard was taken of them, and
+    ``left_out`` how many of those taken the backend's device cannot run. The ``sides`` have been
+    started.
     """
 
     settings: Settings
