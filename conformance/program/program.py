@@ -102,6 +102,10 @@ class Program:
             return self.file, line
         return self.file, self.line + within - 1
 
+    def runs_on(self, device: str | None) -> bool:
+        """Whether it can run on a backend of this device: some programs need an accelerator."""
+        return self.device != "accelerator" or is_accelerator(device)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # The cached statements hold compiled code, which cannot be pickled.
         return Program.from_json, (self.to_json(),)
@@ -137,6 +141,11 @@ class Program:
             return cls(givens=givens, may_differ=tuple(data.get("may_differ", ())), **fields)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise ProgramError(None, None, f"not a program: {error}") from error
+
+
+def is_accelerator(device: str | None) -> bool:
+    """Whether the device of a backend, such as `cuda:0`, has streams and threads of its own."""
+    return device is not None and not device.startswith(("cpu", "meta"))
 
 
 def shown_path(path: Path) -> str:

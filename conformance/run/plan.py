@@ -66,8 +66,9 @@ class Plan:
     """The programs of a run, with its settings, backend and oracle.
 
     ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
-    header. ``selected`` is how many programs there were before a shard was taken of them. The
-    ``sides`` have been started.
+    header. ``selected`` is how many programs there were before a shard was taken of them, and
+    ``left_out`` how many of those taken the backend's device cannot run. The ``sides`` have been
+    started.
     """
 
     settings: Settings
@@ -79,6 +80,7 @@ class Plan:
     unavailable: str | None
     sides: Sides
     selected: int = 0
+    left_out: int = 0
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     resumed: dict[str, Any] | None = None
 
@@ -178,11 +180,21 @@ def plan(settings: Settings) -> Plan:
         for path in (settings.run_file, *settings.outputs):
             check_writable(path)
         described = identities(sides)
-        made = Plan(settings, suite, tuple(programs), known, *described, sides, selected)
+        programs, lacking = _possible(programs, described[0]["device"])
+        made = Plan(settings, suite, tuple(programs), known, *described, sides, selected, lacking)
         return _resuming(made, settings.resume) if settings.resume else made
     except BaseException:
         sides.close()
         raise
+
+
+def _possible(programs: list[Program], device: str | None) -> tuple[list[Program], int]:
+    """The programs that the device can run, and how many others there are; all if it can run none.
+
+    Those are not run, and each says why.
+    """
+    found = [program for program in programs if program.runs_on(device)]
+    return (found, len(programs) - len(found)) if found else (programs, 0)
 
 
 def _resuming(made: Plan, path: Path) -> Plan:
