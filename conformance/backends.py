@@ -92,6 +92,7 @@ class TorchShaped(Backend):
             self._keep(stack, "get_default_dtype", "set_default_dtype", dtype)
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
+            self._keep(stack, "get_default_device", "set_default_device", None)
             self.reseed()
             stack.callback(_leave_dual_level, self.namespace)
             stack.callback(_print_as_usual, self.namespace)

@@ -11,20 +11,26 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
+from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
+from impl.dispatch import meta_kernels
 from impl.tensor.batched_tensor import NO_RULE, RANDOM, holds, mapped
 
 BatchingRule = Literal["by_example", "no_rule", "random"]
 
 
 def by_example(composite):
-    """Decorate a composite to be computed for each example of a batch."""
+    """Decorate a composite to be computed for each example of a batch, and on the meta device with
+    examples of real tensors."""
 
     @functools.wraps(composite)
     def call(*args, **named):
         values = tuple(named.values())
         if not (STATE.batched and holds((args, values))):
-            return composite(*args, **named)
+            try:
+                return composite(*args, **named)
+            except NeedsElements:
+                return meta_kernels.on_examples(composite, args, named)
 
         def once(given, more):
             return composite(*given, **dict(zip(named, more, strict=True)))
