@@ -156,6 +156,8 @@ class Judge:
         return self._sweep
 
     def _traced(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        if program.names_other_device and self._has_one_device():
+            return {**line, "outcome": "not_run", "reason": "the backend has no other device"}
         # Of a recording it is seen first whether it has the program.
         first, *second = self._shown(program, *(SIDES if self.sides.are_processes else ("oracle",)))
         line["seconds"]["oracle"] = round(first.seconds, 6)
@@ -172,6 +174,13 @@ class Judge:
             return {**line, **self._backend_fault(error), "got": None}
         self.breaker.note()
         return self._compared(line, program, expected, got)
+
+    def _has_one_device(self) -> bool:
+        """Whether the backend says that it has no second device; an unknown one does not."""
+        try:
+            return self.sides["backend"].identity().other_device is None
+        except Exception:  # which running the program reports
+            return False
 
     def close(self) -> None:
         """End the processes."""

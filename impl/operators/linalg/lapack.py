@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from impl.core.dtypes import BY_NUMPY, REDUCED
+from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import operator
@@ -191,8 +192,8 @@ _FAILURES = (
 
 def check_infos(name: str, infos) -> None:
     """Raise LinAlgError (for `lu_factor`, RuntimeError) for the first matrix of a batch with a
-    nonzero `info`."""
-    if not np.any(infos):
+    nonzero `info`; on the meta device there is none."""
+    if is_meta(infos) or not np.any(infos):
         return
     where, info = "", int(np.reshape(infos, -1)[0])
     if np.ndim(infos):

@@ -90,7 +90,7 @@ def count_of(mask, like):
     return like.dtype.type(np.count_nonzero(mask))
 
 
-tensor_ops.is_nan = lambda value: bool(np.isnan(value._raw))
+tensor_ops.is_nan = lambda value: not value.is_meta and bool(np.isnan(value._raw))
 tensor_ops.count_of = lambda mask, like: mask.sum()
 
 
