@@ -21,6 +21,7 @@ from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
 from conformance.run.sides import NONE, Read, Side, Sides, isolation
 from conformance.run_files.lock import Locked, locked
+from conformance.run_files.merge import NOTED
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import check_same, failed, taken_over
 from conformance.run_files.run import SCHEMA, RunError
@@ -33,9 +34,6 @@ from conformance.suite.whole_programs import WholeProgramError
 class WrongInput(Exception):
     """The command line, a chapter, a backend or a file is wrong; the text says what to do."""
 
-
-_NOTED = ("label", "revision", "url")
-"""Settings that stand in the header, where they are given."""
 
 INPUT_ERRORS = (
     WrongInput,
@@ -104,7 +102,7 @@ class Plan:
             "programs": programs,
             "selection": self.settings.selection.to_json(),
         }
-        for name in _NOTED:
+        for name in NOTED:
             if told := getattr(self.settings, name):
                 header[name] = told
         if self.settings.allow_unsupported:
@@ -112,7 +110,7 @@ class Plan:
         if self.settings.selection.shard:
             header["selected"] = self.selected
         if self.resumed:
-            kept = ("run", "started", *_NOTED)
+            kept = ("run", "started", *NOTED)
             header |= {name: self.resumed[name] for name in kept if name in self.resumed}
         return header
 
