@@ -175,9 +175,9 @@ class CustomOpDef:
 def _cast(value: Any, wanted: dtype) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_cast(v, wanted) for v in value)
-    if isinstance(value, Tensor) and value._raw.dtype in DIFFERENTIABLE:
-        if not value.is_complex() and value.dtype is not float64:
-            return value.to(wanted)
+    is_floating = isinstance(value, Tensor) and value._raw.dtype in DIFFERENTIABLE
+    if is_floating and not value.is_complex() and value.dtype is not float64:
+        return value.to(wanted)
     return value
 
 

@@ -18,7 +18,7 @@ class Call:
 
 
 def function_of(op) -> type[Function]:
-    """A Function that runs an operator in forward, and the formula of its definition in backward."""
+    """A Function that runs an operator, and in backward the formula of its definition."""
     name = "GeneratedBackwardFor_" + op.qualname.replace("::", "_") + "_default"
     return type(name, (_Generated,), {})
 

@@ -29,7 +29,12 @@ _TYPES: tuple[tuple[Any, str, bool, bool, bool], ...] = (
     (dtype, "ScalarType", False, False, False),
     (device, "Device", False, False, False),
 )
-_RESULTS = {Tensor: "Tensor", list[Tensor]: "Tensor[]", int: "SymInt", float: "float"}
+_RESULTS: dict[Any, str] = {
+    Tensor: "Tensor",
+    list[Tensor]: "Tensor[]",
+    int: "SymInt",
+    float: "float",
+}
 _RESULTS |= {bool: "bool", int | float | bool: "Scalar", typing.List[Tensor]: "Tensor[]"}  # noqa: UP006
 _PLAIN_NAMES = {"SymInt": "int", "Scalar": "number"}  # in messages about values
 
