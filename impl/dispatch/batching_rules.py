@@ -17,6 +17,7 @@ from impl.core.state import STATE
 from impl.dispatch import meta_kernels, vmap_rules
 from impl.tensor.batched_tensor import innermost
 from impl.tensor.legacy_batched_tensor import NO_RULE, RANDOM, Batched, mapped
+from impl.tensor.tensor import Tensor, new
 
 BatchingRule = Literal[
     "by_example", "no_rule", "random", "physical", "fallback", "dynamic", "unsupported"
@@ -109,7 +110,8 @@ def _sized(composite, args: tuple, named: dict, level):
     if not vmap_rules.is_at(first, level):
         return _each_example(composite, args, named, level)
     value = vmap_rules.fronted(first, level)
-    return vmap_rules.hide(composite(value, (level.size, *size), *rest, **named), level)
+    made = composite(value, (level.size, *size), *rest, **named)
+    return vmap_rules.hide(made if isinstance(made, Tensor) else new(made), level)
 
 
 def _as_it_is(call, args: tuple, named: dict, level):

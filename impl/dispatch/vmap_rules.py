@@ -109,7 +109,7 @@ def dims(op, args: tuple, level) -> list:
             made[i] = ensured(args[i], level) if args[i] is not None else None
         elif i < len(args) and name in _DIMS:
             made[i] = _shifted(args[i], rank)
-        elif i < len(args) and name in _SIZES:
+        elif i < len(args) and name in _SIZES and isinstance(args[i], (tuple, list)):
             made[i] = (1 if name == "repeats" else level.size, *args[i])
     return made
 
@@ -125,6 +125,8 @@ def _counted_rank(op, args: tuple, positions) -> int:
 def with_dims(op, args: tuple, level) -> Any:
     """The results of an operator by the rule `dims`. Of an example without dimensions, dimension
     zero may be named, as if there were one."""
+    if op.is_view and not args[0]._raw.ndim and op.name == "transpose":
+        return hide(tensor_ops.alias(fronted(args[0], level)), level)
     made = dims(op, args, level)
     batch = next((a for a in args if isinstance(a, Tensor)), None)
     named = any(name in _DIMS for name in op.parameters)
@@ -170,7 +172,7 @@ def applied(op, args: tuple, level) -> Any:
         found = op.batching_function(args, level)
         if found is not NotImplemented:
             return found
-    elif op.reduces:
+    elif op.elementwise and "reduction" in op.parameters:
         return _reduced(op, args, level)
     elif op.batching == "dims":
         return with_dims(op, args, level)
@@ -220,12 +222,15 @@ def written(op, args: tuple, level) -> Tensor:
         return _refused(op, args, level)
     if op.is_view:
         return _viewed(op, target, args, level)
-    made = RULES[op.batching](op, args, level) if op.batching in RULES else None
+    ruled = op.batching in RULES and op.batching_function is None
+    made = RULES[op.batching](op, args, level) if ruled else None
     if made is not None and made[0]._raw.ndim == _rank(target) + 1:
         op.inplace(*made)
+        target._show(target._value, target._dim)
         return target
     for number in range(level.size):
         op.inplace(*[example(value, number, level) for value in args])
+    target._show(target._value, target._dim)
     return target
 
 

@@ -160,8 +160,8 @@ def _pass(roots, cotangents, keep_graph: bool, create_graph: bool, targets) -> l
     ]
     values = [
         batched_tensor.physical(tensor)
-        if not isinstance(tensor, GradientEdge) and is_recorded(tensor)
-        else tensor
+        if isinstance(tensor, GradientEdge) or is_recorded(tensor)
+        else tensor.detach()  # without the history of its value
         for tensor in (*roots, *targets)
     ]
     ends, inputs = values[: len(roots)], values[len(roots) :]

@@ -21,7 +21,7 @@ from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
 from impl.tensor.legacy_batched_tensor import Batched
-from impl.tensor.tensor import Tensor, blank
+from impl.tensor.tensor import Tensor, blank, requires_grad
 
 _ESCAPED = (
     "Either your tensor may have escaped from inside a function being vmapped and this is a user "
@@ -84,6 +84,8 @@ class BatchedTensor(Tensor):
         row_major = tuple(strides) == contiguous_strides(tuple(shape))
         self._strides = None if row_major else tuple(strides)
         self._offset = value._offset
+        # Composites look at it, and choose among operators by it.
+        self._requires_grad = requires_grad(value)
 
     # The results of an operator with this tensor among its arguments, and the target of one in
     # place (set by `impl.dispatch.vmap_rules`).

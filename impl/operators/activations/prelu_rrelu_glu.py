@@ -97,7 +97,7 @@ rrelu_with_noise_into.gradient(
 )
 
 
-@operator(**HIDDEN)
+@operator(**HIDDEN, batching="dims")
 @rounded_once
 def glu(self: Array, dim) -> Array:
     """The first half of `dim` times the sigmoid of the second (F.glu)."""

@@ -12,10 +12,11 @@ from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.allocation import copied_layout, dense_strides
 
 
-@operator(function=False, method=False, elementwise=True, node="FlipBackward0", batching="dims")
+@operator(function=False, method=False, elementwise=True, node="FlipBackward0")
 def flip(self: Array, dims) -> Array:
     axes: list[int] = []
     for dim in dims:
@@ -156,3 +157,22 @@ def _triangle(name: str, keep):
 
 tril = _triangle("tril", lambda value, k: np.tril(value, k))
 triu = _triangle("triu", lambda value, k: np.triu(value, k))
+
+
+@flip.batches
+def _flip_of_batch(args, level):
+    batch, dims = args
+    rank = batch._raw.ndim
+    return hide(flip(fronted(batch, level), tuple(wrap_dim(d, rank) + 1 for d in dims)), level)
+
+
+@roll.batches
+def _roll_of_batch(args, level):
+    batch, shifts, dims = args
+    value = fronted(batch, level)
+    if not batch._raw.ndim:
+        return NotImplemented
+    if len(dims) == 0:
+        return hide(roll(value.reshape(level.size, -1), shifts, (1,)).view(value._raw.shape), level)
+    places = tuple(wrap_dim(d, batch._raw.ndim) + 1 for d in dims)
+    return hide(roll(value, shifts, places), level)

@@ -72,7 +72,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     not_implemented.check_floating("linalg.cholesky", input._raw)
     result = Factored(linalg_cholesky_ex(input, upper))
     if check_errors:
-        lapack.check_infos("linalg.cholesky_ex", result.info._raw)
+        lapack.check_infos("linalg.cholesky_ex", result.info)
     return stored("linalg_cholesky_ex", out, result)
 
 
@@ -83,7 +83,7 @@ def linalg_cholesky(input, *, upper=False, out=None):
     Raises LinAlgError for a matrix that is not positive-definite, RuntimeError as `cholesky_ex`.
     """
     factors, infos = cholesky_ex(input, upper=upper)
-    lapack.check_infos("linalg.cholesky", infos._raw)
+    lapack.check_infos("linalg.cholesky", infos)
     return stored("linalg_cholesky_ex", out, factors)
 
 

@@ -18,6 +18,8 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
+from impl.tensor.batched_tensor import physical
+from impl.tensor.tensor import Tensor
 
 
 class _LinAlgError(RuntimeError):
@@ -192,7 +194,9 @@ _FAILURES = (
 
 def check_infos(name: str, infos) -> None:
     """Raise LinAlgError (for `lu_factor`, RuntimeError) for the first matrix of a batch with a
-    nonzero `info`; on the meta device there is none."""
+    nonzero `info`, in an array or a tensor; on the meta device there is none."""
+    if isinstance(infos, Tensor):
+        infos = physical(infos)._raw
     if is_meta(infos) or not np.any(infos):
         return
     where, info = "", int(np.reshape(infos, -1)[0])

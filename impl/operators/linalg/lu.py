@@ -246,7 +246,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     check_dtypes(out, A.dtype, int32, int32)
     result = PackedEx(linalg_lu_factor_ex(A, pivot))
     if check_errors:
-        lapack.check_infos("torch.linalg.lu_factor_ex", result.info._raw)
+        lapack.check_infos("torch.linalg.lu_factor_ex", result.info)
     return stored("linalg_lu_factor_ex", out, result)
 
 
@@ -257,7 +257,7 @@ def lu_factor(A, *, pivot=True, out=None):
     _check("torch.lu_factor", A)
     check_dtypes(out, A.dtype, int32)
     LU, pivots, infos = lu_factor_ex(A, pivot=pivot)
-    lapack.check_infos("torch.linalg.lu_factor", infos._raw)
+    lapack.check_infos("torch.linalg.lu_factor", infos)
     result = Packed((LU, pivots))
     return stored("linalg_lu_factor_ex", out, result)
 

@@ -231,6 +231,14 @@ def aminmax_dim(self: Array, dim, keepdim) -> Array:
     return array.min(axis=axis, keepdims=keepdim), array.max(axis=axis, keepdims=keepdim)
 
 
+@aminmax_dim.batches
+def _aminmax_of_batch(args, level):
+    batch, dim, keepdim = args
+    if dim is None and not keepdim:
+        return hide(aminmax_dim(flat(batch, level), 1, False), level)
+    return NotImplemented if dim is None else with_dims(aminmax_dim, args, level)
+
+
 def _aminmax_backward(F, self, dim, keepdim, grad_min, grad_max, min, max):
     dims = None if dim is None else (dim,)
     parts = [

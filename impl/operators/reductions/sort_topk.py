@@ -245,6 +245,8 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
 
     @all_op.batches
     def of_batch(args, level):
+        if not args[0]._raw.size:
+            return NotImplemented
         return hide(dim_op(flat(args[0], level), 1, False)[0], level)
 
     pair = indexed(name)

@@ -46,6 +46,11 @@ def reshape_alias(self: Geometry, size, stride) -> Geometry:
     return Geometry(tuple(size), tuple(stride), self.offset)
 
 
+@reshape_alias.batches
+def _reshape_of_batch(args, level):
+    return hide(_reshape(fronted(args[0], level), (level.size, *args[1])), level)
+
+
 reshape_alias.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
 
 
