@@ -21,6 +21,7 @@ from typing import Any
 
 from conformance import backends
 from conformance.compare.compare import compare
+from conformance.compare.unmet import contradicted, unmet
 from conformance.execution.execute import trace
 from conformance.isolation.forked import Answer, fork
 from conformance.isolation.process import IsolationError
@@ -60,9 +61,11 @@ class Bench:
         """The lines of programs that diverge."""
         for program in self.programs:
             expected = self.ground.expected[program.id]
-            verdict = compare(expected, trace(program, backend), program, stated=False)
+            got = trace(program, backend)
+            verdict = compare(expected, got, program, stated=False)
             if verdict.outcome == "diverges":
-                yield {**blank_line(program), **verdict.to_json()}
+                against = contradicted(program, got, unmet(program, expected))
+                yield {**blank_line(program), **verdict.to_json(), "contradicted": against}
 
     def of_mutant(self, mutant: Mutant) -> list[dict[str, Any]]:
         """The lines of a mutant, which runs in a forked process; raises IsolationError."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.observe.observer import Observer
+from conformance.observe.texts import classes_as_torchs
 
 KNOWN = (
     "impl, torch, torch:DEVICE, torch:compile=COMPILER, package.module:attribute, 'cmd: COMMAND'"
@@ -66,6 +67,10 @@ class Backend:
 
     def reseed(self) -> None:
         """Reset the random number generator to its state at the beginning of a session."""
+
+    def worded(self, text: str) -> str:
+        """Return the text of an error or a warning as torch words it on the CPU."""
+        return classes_as_torchs(text, self.namespace)
 
     def observer(self) -> Observer:
         """Return an observer for one program."""

@@ -7,6 +7,7 @@ import sys as _sys
 
 from impl import (
     _C,
+    _ops,
     amp,
     autograd,
     backends,
@@ -29,6 +30,7 @@ from impl import (
     random,
     return_types,
     serialization,
+    sparse,
     special,
     storage,
     testing,
@@ -104,6 +106,7 @@ from impl.core.memory_formats import (
     layout,
     memory_format,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from impl.core.registry import FUNCTIONS as _FUNCTIONS

@@ -34,6 +34,7 @@ NO_VERDICT = 7
 DETAILS = (
     "levels",
     "divergences",
+    "permitted",
     "specification",
     "ulp",
     "reason",

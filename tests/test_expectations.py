@@ -185,3 +185,11 @@ def test_what_cannot_be_read_is_shown_as_such():
     observed = {"kind": "tensor", "shape": [1], "dtype": "float32", "values": error}
     assert "cannot be read" in shown({**observed, "requires_grad": False})
     assert shown({"kind": "object", "type": "function"}) == "<function>"
+
+
+def test_what_is_left_open() -> None:
+    assert [e.kind for e in read_comment("implementation-defined")] == ["unspecified"]
+    value, differ = read_comment("2 ; may differ: memory, graph")
+    assert (value.kind, differ.kind, differ.levels) == ("value", "may differ", ("memory", "graph"))
+    with pytest.raises(MalformedExpectation, match="the levels are values, graph"):
+        read_comment("may differ: colours")

@@ -17,7 +17,7 @@ import numpy as np
 
 from conformance.backends import Backend
 from conformance.observe.observer import Observer, is_observed
-from conformance.observe.texts import classes_as_torchs, failure, warning_text
+from conformance.observe.texts import failure, warning_text
 from conformance.observe.trace import Observation, Step, Trace
 from conformance.program.program import Program, Statement
 
@@ -26,7 +26,8 @@ from conformance.program.program import Program, Statement
 ALLOWED = frozenset({
     "__future__", "asyncio", "collections", "concurrent", "contextlib", "contextvars", "copy",
     "dataclasses", "fractions", "functools", "gc", "itertools", "math", "numpy", "operator",
-    "pickle", "random", "re", "statistics", "threading", "time", "types", "typing", "warnings", "weakref",
+    "pickle", "random", "re", "statistics", "threading", "time", "types", "typing", "warnings",
+    "weakref",
 })
 # fmt: on
 
@@ -114,7 +115,11 @@ class _Execution:
             step.error = self._error(error)
             error.__traceback__ = None  # its frames would keep tensors alive
         step.warnings = [
-            {"category": w.category.__name__, "message": warning_text(w.message)} for w in caught
+            {
+                "category": w.category.__name__,
+                "message": self.backend.worded(warning_text(w.message)),
+            }
+            for w in caught
         ]
         caught.clear()
         self._observe(statement, step, value)
@@ -144,7 +149,7 @@ class _Execution:
 
     def _error(self, error: BaseException) -> dict[str, str]:
         described = failure(error)
-        described["message"] = classes_as_torchs(described["message"], self.backend.namespace)
+        described["message"] = self.backend.worded(described["message"])
         lacks = lack_of(error, self.backend.namespace, self.observer, self.program.filename)
         if lacks is not None:
             described["lacks"] = lacks

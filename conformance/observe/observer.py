@@ -165,6 +165,14 @@ class Observer:
                     found[field.name] = value
         return found
 
+    def text(self, value: Any) -> str:
+        """Return `str(value)`, without what differs by process."""
+        return text(value)
+
+    def numbers(self, tensor: Any) -> Any:
+        """Return the numbers of a tensor, in lists as deep as it has dimensions."""
+        return tensor.tolist()
+
     def dtype_name(self, dtype: Any) -> str:
         """Return the name of a dtype, without that of its module."""
         name = self._dtypes.get(dtype)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from conformance.base.classes import CORE
 from conformance.base.file_error import FileError
 from conformance.program.expectations import (
     Expectation,
@@ -60,14 +61,25 @@ class Statement:
 
     @property
     def unspecified(self) -> bool:
-        """Say whether the values that this statement makes are not compared."""
+        """Say whether the values that this statement makes are not compared.
+
+        They are unspecified (no program may rely on them) or implementation-defined (a port
+        chooses, and says what).
+        """
         return any(e.kind == "unspecified" for e in self.expects)
+
+    @property
+    def may_differ(self) -> tuple[str, ...]:
+        """The levels at which a port may differ in this statement."""
+        return next((e.levels for e in self.expects if e.kind == "may differ"), ())
 
 
 @dataclass(frozen=True)
 class Program:
     """Source in PyTorch and its subject; `line` is that of its first source line in `file`.
 
+    Of its rule's metadata it has the class of ports, the device scope (any, cpu or accelerator)
+    and the levels at which a port may differ.
     Raises ProgramError, from `statements` and `paste`, for source that does not parse.
     """
 
@@ -81,6 +93,9 @@ class Program:
     dtype: str | None = None
     file: str | None = None
     line: int | None = None
+    of_class: str = CORE
+    device: str = "any"
+    may_differ: tuple[str, ...] = ()
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -141,7 +156,7 @@ class Program:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object from which `from_json` makes the program again."""
-        return {
+        data: dict[str, Any] = {
             "id": self.id,
             "area": self.area,
             "source": self.source,
@@ -153,14 +168,21 @@ class Program:
             "file": self.file,
             "line": self.line,
         }
+        if self.of_class != CORE:
+            data["of_class"] = self.of_class
+        if self.device != "any":
+            data["device"] = self.device
+        if self.may_differ:
+            data["may_differ"] = list(self.may_differ)
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Program:
         """Return the program that `to_json` wrote; raises ProgramError for anything else."""
         try:
             givens = tuple(Given.from_json(g) for g in data.get("givens", ()))
-            fields = {k: v for k, v in data.items() if k != "givens"}
-            return cls(givens=givens, **fields)
+            fields = {k: v for k, v in data.items() if k not in ("givens", "may_differ")}
+            return cls(givens=givens, may_differ=tuple(data.get("may_differ", ())), **fields)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise ProgramError(None, None, f"not a program: {error}") from error
 

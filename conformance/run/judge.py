@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from conformance import backends
 from conformance.base import interruption
-from conformance.base.levels import NOT_COMPARED
+from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
+from conformance.compare.unmet import contradicted, unmet
 from conformance.execution.recorded import history, is_as_history
 from conformance.execution.recordings import (
     DiedThen,
@@ -24,6 +26,7 @@ from conformance.execution.trace_file import RecordingError
 from conformance.isolation.child import Child, Unsupported
 from conformance.isolation.process import IsolationError, TimedOut
 from conformance.observe.trace import Trace
+from conformance.program.classes import classes_of
 from conformance.program.program import Program
 from conformance.run.breaker import Breaker
 from conformance.run.past import Past
@@ -184,12 +187,19 @@ class Judge:
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> dict[str, Any]:
         try:
-            claimed = self.sides["backend"].identity().levels
+            identity = self.sides["backend"].identity()
+            claimed = identity.levels
+            if program.device == "cpu" and identity.device not in (None, "cpu"):
+                program = replace(program, may_differ=LEVELS)
             verdict = compare(expected, got, program, self._is_stated(), claimed).to_json()
+            diverges = verdict["outcome"] == "diverges" and self._is_stated()
+            against = contradicted(program, got, unmet(program, expected)) if diverges else None
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
             line[name] = verdict.get(name) or line[name]
+        if "permitted" in verdict:
+            line["permitted"] = verdict["permitted"]
         if (shown := convention_of(program.id, expected, got)) is not None:
             line["convention"] = shown
         line["ulp"] = {dtype: _finite(error) for dtype, error in verdict["ulp"].items()}
@@ -198,6 +208,8 @@ class Judge:
             line["got"] = observed
         levels = self.settings.selection.levels
         line["outcome"] = outcome(verdict, levels)
+        if line["outcome"] == "diverges" and against is not None:
+            line["contradicted"] = against
         if line["outcome"] == "conforms" and _is_blind(verdict, program, expected, levels):
             line["outcome"] = "unsupported"
             line["reason"] = f"nothing of level {', '.join(levels)} can be seen on this backend"
@@ -255,9 +267,11 @@ class Judge:
 
 def blank_line(program: Program) -> dict[str, Any]:
     """A program's line of the run file before it is run."""
+    classes = classes_of(program)
     return {
         "type": "program",
         **program.about,
+        **({"classes": list(classes)} if classes else {}),
         "file": program.file,
         "line": program.line,
         "source": program.paste(),

@@ -105,6 +105,8 @@ class Plan:
         for name in _NOTED:
             if told := getattr(self.settings, name):
                 header[name] = told
+        if self.settings.allow_unsupported:
+            header["allowed"] = ["unsupported"]
         if self.settings.selection.shard:
             header["selected"] = self.selected
         if self.resumed:

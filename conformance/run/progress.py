@@ -181,6 +181,8 @@ def summarise(console: Terminal, result: Result) -> None:
     _print_some(console, "known", [line for line in result.lines if is_known(line)], levels)
     others = [line for line in result.lines if line["outcome"] == "other_version"]
     _print_some(console, "other_version", others, levels)
+    if allowed := sum("permitted" in line for line in result.lines):
+        console.print(Text(f"permitted differences, where a port may differ: {allowed:,} programs"))
     for sentence in result.stale:
         console.print(Text(f"known divergence gone: {sentence}", style="red"))
     if worst := _largest_errors(result):

@@ -16,7 +16,8 @@ class Merged:
 
     A run of what failed in another (`--failed-in`) is folded back into that: its lines take the
     place of the earlier ones. ``header`` is that of the whole, ``lines`` are in the order in which
-    they were found; ``missing`` has one sentence for each missing part.
+    they were found; ``missing`` has one sentence for each missing part, ``stale`` one for each
+    known divergence that is gone.
     """
 
     def __init__(self, every: Sequence[Run]) -> None:
@@ -37,6 +38,8 @@ class Merged:
         self.lines = list(lines.values())
         self.header = _header(runs, len(self.lines))
         self.missing = _missing(runs)
+        ends = [run.footer or {} for run in reruns or runs]
+        self.stale = [sentence for footer in ends for sentence in footer.get("stale", ())]
         if self.header["programs"] < len(self.lines):
             raise DifferentSettings(
                 first.path or "",
@@ -118,6 +121,8 @@ def _header(runs: Sequence[Run], found: int) -> dict[str, Any]:
     header["started"] = min(run.header["started"] for run in runs)
     if "shard" in header["selection"]:
         header["selection"] = {**header["selection"], "shard": []}
+    if not all(run.header.get("allowed") for run in runs):
+        header.pop("allowed", None)
     return header
 
 

@@ -134,6 +134,11 @@ SELECTION = (
     Option("operator", "only this operator's samples; repeatable", {**MANY, "metavar": "OP"}),
     Option("dtype", "only samples of this dtype; repeatable", {**MANY, "metavar": "DTYPE"}),
     Option(
+        "class",
+        "only programs that need no class of ports but the core and this one; repeatable",
+        {**MANY, "metavar": "CLASS"},
+    ),
+    Option(
         "id", "only programs whose ID this pattern meets; repeatable", {**MANY, "metavar": "GLOB"}
     ),
 )

@@ -105,6 +105,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
             rules=many("rule"),
             operators=many("operator"),
             dtypes=many("dtype"),
+            classes=many("class"),
             ids=many("id"),
             failed_in=value("failed-in"),
             shard=value("shard"),

@@ -6,7 +6,8 @@ threads is set in its BLAS.
 
 from __future__ import annotations
 
-from impl.core.devices import CPU, check_device, device
+from impl.core.devices import check_device, default_device, device
+from impl.core.state import STATE
 
 _PRECISIONS = ("highest", "high", "medium")
 _DETERMINISTIC_MODES = ("default", "warn", "error")
@@ -115,11 +116,14 @@ def get_float32_matmul_precision() -> object:
 
 
 def get_default_device() -> device:
-    """The device of new tensors: the CPU (torch.get_default_device)."""
-    return CPU
+    """The device of new tensors, at first the CPU (torch.get_default_device)."""
+    return default_device()
 
 
 def set_default_device(place) -> None:
-    """Accept the CPU as the device of new tensors; raises as `check_device` for any other."""
-    if place is not None:
-        check_device(place)
+    """Make a device that of new tensors, None for the CPU (torch.set_default_device).
+
+    Raises as `check_device` for a device that is not there.
+    """
+    check_device(place)
+    STATE.default_devices = () if place is None else (device(place),)

@@ -9,10 +9,11 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import DIFFERENTIABLE, result_dtype
+from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
-from impl.dispatch import dispatch_modes, forward_rules
+from impl.dispatch import dispatch_modes, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
 from impl.dispatch.out import check_out, fit, warn_discarded, warn_temporary, write_out
@@ -23,7 +24,7 @@ from impl.dispatch.type_promotion import common_dtype
 from impl.graph.node_creation_hooks import created
 from impl.kernels.casting import discards
 from impl.tape import inplace
-from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
+from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -38,6 +39,7 @@ class OperatorWrites(OutputLayout):
     iterates: bool  # whether it goes through memory as TensorIterator does
     _unwrap: Any
     _call_kernel: Any
+    _call_meta_kernel: Any
     _check_saved: Any
     _validate_out: Any = None  # checks the dtype of out= and the raw arguments
     _out_first = False  # whether it does before the operands are checked
@@ -59,10 +61,12 @@ class OperatorWrites(OutputLayout):
         """
         if STATE.batched and batched_tensor.holds(args):
             return batched_tensor.written(self.inplace, self.name, args)
+        if sparse_tensor.EXIST and sparse_tensor.holds(args):
+            return sparse_path.inplace(self, args)
         if self.validated_numbers:
             args = self._with_numbers(args)
         target = args[0]
-        raws, mask, _ = self._unwrap(args, written=True)
+        raws, mask, strided = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
         if mask:
             self._check_saved(args, mask)
@@ -81,7 +85,7 @@ class OperatorWrites(OutputLayout):
         if not (STATE.dispatch_modes and dispatch_modes.sees(args)):
             others = [args[i] for i in self.tensor_positions[1:]]
             try:
-                result = self._call_kernel_into(target, others, raws, self.grows)
+                result = self._call_kernel_into(target, others, raws, self.grows, strided)
             except Exception:
                 forward_rules.refuse(self, args, written=True)
                 raise
@@ -120,7 +124,8 @@ class OperatorWrites(OutputLayout):
         if STATE.dispatch_modes and dispatch_modes.sees(args):
             dispatch_modes.called(self, args, written=True)
             return
-        parts = parts_in_order(self, target, args, raws) if self.iterates else None
+        on_meta = is_meta(result) or target.is_meta
+        parts = parts_in_order(self, target, args, raws) if self.iterates and not on_meta else None
         if parts is None:
             write.write(target, result)
         else:
@@ -146,7 +151,7 @@ class OperatorWrites(OutputLayout):
         self._check_memory_of_out(out, args)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         try:
-            raw = self._call_kernel_into(out, present, raws, resizes=True)
+            raw = self._call_kernel_into(out, present, raws, True, strided or out.is_meta)
         except Exception:
             forward_rules.refuse(self, args)
             raise
@@ -174,7 +179,8 @@ class OperatorWrites(OutputLayout):
         """Write the result to `out=`, in the order of TensorIterator where that shows, and laid out
         as the kernel's result or as the operands where it has to be resized."""
         parts = None
-        if self.iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
+        iterates = self.iterates and not (out.is_meta or is_meta(raw))
+        if iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
             parts = parts_in_order(self, out, args, raws)
         if parts is not None:
             write.write_parts(out, parts)
@@ -207,8 +213,10 @@ class OperatorWrites(OutputLayout):
         """Whether a tensor of the list of tensors requires grad."""
         return any(requires_grad(t) for t in args[self.list_position])
 
-    def _call_kernel_into(self, target: Tensor, operands, raws, resizes: bool):
+    def _call_kernel_into(self, target: Tensor, operands, raws, resizes: bool, strided: bool):
         """The kernel's result, for `target`, which one of the operands may share memory with."""
+        if strided and meta_kernels.mixes(raws):
+            return self._call_meta_kernel(raws)
         result = self._called_for(target, raws, resizes)
         kernel = self._kernel_on_shared_memory
         if kernel is None or (np.shape(result), result.dtype) != (target.shape, target._raw.dtype):

@@ -12,7 +12,7 @@ from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
-from impl.dispatch import dispatch_modes, forward_rules
+from impl.dispatch import dispatch_modes, forward_rules, sparse_path
 from impl.dispatch.definition import public_function
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.operator import Operator
@@ -23,6 +23,7 @@ from impl.tape import inplace
 from impl.tensor import batched_tensor
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, geometry
+from impl.tensor.sparse_tensor import SparseTensor
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import as_view, view_of
 
@@ -51,6 +52,8 @@ class ViewOperator(Operator):
         """The views of a tensor of any kind, in any mode."""
         if STATE.batched and batched_tensor.holds((tensor,)):
             return batched_tensor.mapped(self.slow_path, (tensor, *args))
+        if type(tensor) is SparseTensor:
+            return sparse_path.view(self, (tensor, *args))
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "

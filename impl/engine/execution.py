@@ -1,10 +1,14 @@
-"""The execution of a pass: its roots, inputs and modes (Engine::execute)."""
+"""The execution of a pass: its roots, inputs and modes (Engine::execute).
+
+Comments name the steps of *Backward* in the specification (reference/spec/00-algorithms.md).
+"""
 
 from __future__ import annotations
 
 import warnings
 
 from impl.core import messages
+from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import method_of
 from impl.core.state import FAST_PATH, STATE
@@ -63,9 +67,9 @@ def run_backward(
     if not in the usual way.
     """
     if form is None:
-        # Empty arrays have no strides in NumPy, empty tensors do.
-        empty = any(c is not None and not c._raw.size for c in cotangents)
-        form = gradient_form(create_graph, empty)
+        # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
+        present = [c for c in cotangents if c is not None]
+        form = gradient_form(create_graph, any(not c._raw.size or c.is_meta for c in present))
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
@@ -73,15 +77,20 @@ def run_backward(
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, form) -> list:
+    # Backward 1
     roots = _roots(tensors, cotangents, form)
     task = GraphTask(form, keep_graph)
+    if any(c is not None and c.is_meta for c in cotangents):
+        task.place = META
     cycles = False
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:
         STATE.reentrant_depth += 1
+        # Backward 2
         STATE.grad_mode = bool(create_graph)
         STATE.graph_task = task
         STATE.accumulates_all = STATE.accumulates_all and inputs is None
+        # Backward 4
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         roots = task.validate_roots(roots)
@@ -93,6 +102,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
             fast_recording.run(task, roots)
         else:
             task.run(roots)
+        # Backward 8
         for callback in task.callbacks:  # which may queue others
             callback()
         return task.captured

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from impl.core import dtypes
-from impl.core.devices import CPU, device
+from impl.core.devices import CPU, META, device
 from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import method_of
 from impl.core.storage import Storage
 from impl.kernels.casting import storable
@@ -87,8 +88,9 @@ def __bool__(self) -> bool:
 
 @method_of(Storage)
 def __repr__(self) -> str:
-    lines = [f" {value}" for value in self.tolist()]
-    return "\n".join([*lines, f"[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"])
+    end = f"[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+    lines = ["..."] if is_meta(self.flat) else [f" {value}" for value in self.tolist()]
+    return "\n".join([*lines, end])
 
 
 @method_of(Storage)
@@ -149,7 +151,7 @@ for _name, _value in {
 Storage.cpu = lambda self: self  # type: ignore[attr-defined]
 Storage.untyped = lambda self: self  # type: ignore[attr-defined]
 Storage.new = lambda self: Storage(np.empty(0, np.uint8))  # type: ignore[attr-defined]
-Storage.device = property(lambda self: CPU)  # type: ignore[attr-defined]
+Storage.device = property(lambda self: META if is_meta(self.flat) else CPU)  # type: ignore[attr-defined]
 Storage.filename = property(lambda self: None)  # type: ignore[attr-defined]
 for _name in ("is_cuda", "is_hpu", "is_sparse", "is_sparse_csr"):
     setattr(Storage, _name, property(lambda self: False))
@@ -211,7 +213,7 @@ class TypedStorage:
 
     @property
     def device(self) -> device:
-        return CPU
+        return self._untyped.device  # type: ignore[attr-defined]
 
     @property
     def is_cuda(self) -> bool:

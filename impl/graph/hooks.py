@@ -191,13 +191,23 @@ def _check_replacement(hook, old, new) -> None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(new, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old._raw.dtype != new._raw.dtype:
-        was, got = (messages.tensor_type(BY_NUMPY[t._raw.dtype]) for t in (old, new))
+    if (
+        old._raw.dtype != new._raw.dtype
+        or old.is_meta != new.is_meta
+        or old.is_sparse != new.is_sparse
+    ):
+        was, got = map(_type, (old, new))
         raise RuntimeError(
             f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})"
         )
     if old._raw.shape != new._raw.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _type(tensor) -> str:
+    """The name that a tensor's type had before there were dtypes and layouts."""
+    name = messages.tensor_type(BY_NUMPY[tensor._raw.dtype], tensor.is_meta)
+    return name.replace("torch.", "torch.sparse.") if tensor.is_sparse else name
 
 
 def _name(hook) -> str:

@@ -1,6 +1,7 @@
 """Saved variables: tensors that a node saves for backward, with their saved versions.
 
-Unpacking a saved variable checks that its version counter still has the saved version. A saved
+Unpacking a saved variable checks that its version counter still has the saved version: *Save* and
+*Unpack* of the specification's algorithms (reference/spec/00-algorithms.md). A saved
 input is kept as the tensor itself; a saved output without its grad_fn, which is the node, so that
 there is no reference cycle (csrc/autograd/saved_variable.h). There are four representations:
 
@@ -22,6 +23,7 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.checks import check_callable
 from impl.core.dtypes import BY_NUMPY
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import strides_of
@@ -29,6 +31,7 @@ from impl.graph import anomaly_mode
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.sparse_tensor import sparse_tensor
 from impl.tensor.tensor import Tensor, blank, requires_grad
 
 NOTHING = object()
@@ -328,6 +331,7 @@ def _checked(tensor: Tensor, version: int) -> Tensor:
 
 def _unmodified(tensor: Tensor, version: int) -> Tensor:
     memory = tensor._memory
+    # Unpack 3
     if memory is not None and memory.version != version:
         raise_version_mismatch(tensor._raw, tensor._grad_fn, tensor._nr, memory.version, version)
     return tensor
@@ -349,9 +353,12 @@ def _raw_of_output(storage: Storage, node):
 
 
 def _output(raw, node, number: int) -> Tensor:
-    output = blank()
-    output._raw = raw
-    output._strides = strides_of(raw)
+    if type(raw) is SparseArray:
+        output = sparse_tensor(raw)
+    else:
+        output = blank()
+        output._raw = raw
+        output._strides = strides_of(raw)
     output._node = node
     output._nr = number
     return output

@@ -13,9 +13,11 @@ from impl.core.dtypes import (
     WIDE,
     dtype,
 )
+from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only
 from impl.core.state import STATE
+from impl.core.strides import contiguous_strides
 from impl.core.tensor_impl import FIELDS, TensorBase
 from impl.graph import hooks
 from impl.graph.input_metadata import tensor_meta
@@ -29,6 +31,8 @@ def new(raw, strides=None) -> Tensor:
     tensor._dense_meta = tensor._memory = tensor._node = tensor._view = None
     tensor._requires_grad = False
     tensor._nr = 0
+    if strides is None and type(raw) is MetaArray:
+        tensor._strides = contiguous_strides(raw.shape)
     if STATE.fast_path is None and STATE.inference:
         inference_mode.mark(tensor)
     return tensor
@@ -181,9 +185,15 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
+        if self.is_sparse and not value.is_sparse:
+            raise RuntimeError(
+                "attempting to assign a gradient to a tensor that has data of a different type"
+            )
         wanted = self.dtype if self._grad_dtype is ... else self._grad_dtype
         if wanted is not None and value.dtype is not wanted:
             raise RuntimeError(messages.GRAD_DTYPE.format(value.dtype.c_name, wanted.legacy))
+        if value.is_meta != self.is_meta:
+            raise RuntimeError(messages.GRAD_DEVICE.format(value.device, self.device))
         if value._raw.shape != self._raw.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
@@ -260,24 +270,31 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     # -- to Python --------------------------------------------------------------------------
 
     def item(self):
-        """The only element as a Python number. Raises RuntimeError for more than one."""
+        """The only element as a Python number. Raises RuntimeError for more than one, and on the
+        meta device."""
         if self._raw.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
             )
+        if self.is_meta:
+            raise RuntimeError(messages.META_ITEM)
         return _python(self._raw.reshape(()))
 
     def tolist(self):
         """The elements as nested lists of Python numbers (a number if 0-dim).
 
-        Raises RuntimeError for a ZeroTensor with elements.
+        Raises RuntimeError for a ZeroTensor with elements, NotImplementedError on the meta device.
         """
+        if self.is_meta:
+            raise NotImplementedError(messages.NO_DATA)
         if self._is_zerotensor() and self._raw.size:
             raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
         return _python(self._raw)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as an array, without a copy."""
+        if self.is_meta:
+            raise TypeError(messages.META_NUMPY)
         if self._raw.dtype.kind == "V":
             raise TypeError("Got unsupported ScalarType BFloat16")
         if force:
@@ -302,6 +319,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         if self._raw.size > 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self.is_meta:
+            raise RuntimeError(messages.META_ITEM)
         return bool(self._raw.reshape(()))
 
     def __float__(self) -> float:
@@ -374,7 +393,7 @@ def float_meta(tensor: Tensor):
     if tensor._strides is None:
         return dense_meta(tensor)
     raw = tensor._raw
-    plain = type(tensor) in PLAIN and not tensor._inference
+    plain = type(tensor) in PLAIN and not tensor._inference and type(raw) is not MetaArray
     return tensor_meta(raw) if plain and raw.dtype in WIDE else None
 
 

@@ -100,6 +100,12 @@ function reasons(position, program) {
       element("h2", {}, symbol("other_version"), " ", "As another version of torch"),
       element("p", {}, "The backend shows what torch ", visible(versions), " shows: it neither conforms to the oracle nor diverges.")));
   }
+  for (const [level, one] of Object.entries(program.permitted ?? {})) {
+    notes.push(element("section", { class: "note" },
+      element("h2", {}, "Permitted difference"),
+      element("p", {}, `At ${level} the specification lets a port differ here: line ${one.line}, `, visible([one.name, one.field].filter(Boolean).join(".")),
+        ": expected ", longText(JSON.stringify(one.expected)), ", got ", longText(JSON.stringify(one.got)), `. The comparison at ${level} ends there.`)));
+  }
   if (program.since) {
     notes.push(element("section", { class: "note" },
       element("h2", {}, "Changed since torch ", visible(program.since.version)),

@@ -72,7 +72,9 @@ tensor_ops.number_of_rows = number_of_rows
 
 embedding_rows.gradient(
     weight=lambda F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse: (
-        F.embedding_dense_backward(
+        F.embedding_sparse_backward(grad, indices, weight_shape, padding_idx, scale_grad_by_freq)
+        if sparse
+        else F.embedding_dense_backward(
             grad, indices, F.number_of_rows(weight_shape), padding_idx, scale_grad_by_freq
         )
     )
@@ -123,16 +125,9 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     return weight
 
 
-def check_sparse(name: str, weight: Tensor, sparse: bool) -> None:
-    """Raise NotImplementedError if a sparse gradient of the table is wanted."""
-    if sparse and STATE.enabled and requires_grad(weight):
-        raise NotImplementedError(f"{name} with sparse=True: a sparse gradient of its weight")
-
-
 @function("embedding", method=False)
 def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """`functional.embedding` with torch's own order of arguments (torch.embedding)."""
-    check_sparse("embedding", weight, sparse)
     if STATE.enabled and requires_grad(weight):
         require_dims(0, weight._raw.ndim)  # whose size torch saves first
     return tensor_ops.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)

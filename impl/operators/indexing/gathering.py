@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
-from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
 from impl.operators.indexing.index_operators import counted
@@ -61,9 +62,12 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
 
 gather.gradient(
     self=written(
-        lambda F, grad, self, dim, index, sparse_grad: F.gather_backward(
-            grad, self.shape, dim, index
-        )
+        lambda F, grad, self, dim, index, sparse_grad: (
+            F.gather_sparse_backward(grad, self.shape, dim, index)
+            if sparse_grad
+            else F.gather_backward(grad, self.shape, dim, index)
+        ),
+        OfArguments(lambda self, dim, index, sparse_grad: not sparse_grad),
     )
 )
 gather.forward("linear")
@@ -189,6 +193,8 @@ def nonzero(input, *, as_tuple=False):
         # Views of the columns, as ATen makes them.
         rows = nonzero(input if raw.ndim else tensor_ops.unsqueeze(input.detach(), 0))
         return FUNCTIONS["unbind"](rows, 1)
+    if is_meta(raw):
+        raise NotImplementedError(messages.META_NONZERO)
     count = int(np.count_nonzero(raw))
     columns = np.empty((raw.ndim, count), np.int64)
     if raw.ndim:

@@ -11,6 +11,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.not_implemented import not_on_meta
 from impl.dispatch.record import check_write
 from impl.kernels.casting import storable
 from impl.operators.views.expansion import expand
@@ -111,6 +112,9 @@ def masked_select(self: Array, mask: Array) -> Array:
         raise RuntimeError(_MASK)
     shape = broadcast_shapes(mask.shape, self.shape)
     return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+
+
+masked_select.on_meta(not_on_meta("masked_select"))
 
 
 @formula_operation

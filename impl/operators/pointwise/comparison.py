@@ -12,7 +12,7 @@ from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
-from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.not_implemented import not_implemented, refuse_meta
 from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
@@ -218,6 +218,7 @@ bitwise_not.forward("unknown")
 @function(batching="no_rule")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
+    refuse_meta("equal", input, other)
     return bool(np.array_equal(input._raw, other._raw))
 
 

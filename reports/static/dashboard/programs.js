@@ -129,7 +129,7 @@ function historyOf(program, series) {
   const button = element("button", { type: "button" }, "Copy command");
   button.addEventListener("click", () => copy(command, button));
   return element("section", { class: "history" }, seriesTitle(series), strip(program, series), edges(series),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `History, ${plain(series.name)}` },
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `History, ${plain(series.name)}` },
       element("table", { class: "matrix" },
         element("thead", {}, element("tr", {}, ["From", "Ended as", "Levels", "Runs", "Backend / oracle", "What changed"].map((text) => element("th", { scope: "col" }, text)))),
         element("tbody", {}, parts.toReversed().map((part) => {
