@@ -7,6 +7,7 @@ import sys as _sys
 
 from impl import (
     _C,
+    _ops,
     amp,
     autograd,
     backends,

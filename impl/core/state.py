@@ -82,7 +82,7 @@ class _State(threading.local):
     def grad_mode(self, value: bool) -> None:
         self._grad_mode = value
         if not self._fast_path_blockers:
-            self.fast_path = 1 if value and not self._below_autograd else 0
+            self.fast_path = 1 if value else 0
 
     @property
     def enabled(self) -> bool:
@@ -101,7 +101,7 @@ class _State(threading.local):
     @fast_path_blockers.setter
     def fast_path_blockers(self, count: int) -> None:
         self._fast_path_blockers = count
-        self.fast_path = None if count else int(self._grad_mode and not self._below_autograd)
+        self.fast_path = None if count else int(self._grad_mode)
 
     @property
     def below_autograd(self) -> bool:
@@ -110,8 +110,8 @@ class _State(threading.local):
 
     @below_autograd.setter
     def below_autograd(self, value: bool) -> None:
+        self.fast_path_blockers += value - self._below_autograd
         self._below_autograd = value
-        self.fast_path_blockers += 0
 
     def set_inference(self, inference: bool, grad_mode: bool) -> tuple[bool, bool]:
         """Set inference mode and grad mode together; returns the previous pair."""
@@ -132,5 +132,4 @@ def block_fast_path_everywhere(change: int) -> None:
         modes = thread.modes
         count = modes.get("_fast_path_blockers", 0) + change
         modes["_fast_path_blockers"] = count
-        records = modes.get("_grad_mode", True) and not modes.get("_below_autograd", False)
-        modes["fast_path"] = None if count else int(records)
+        modes["fast_path"] = None if count else int(modes.get("_grad_mode", True))

@@ -86,7 +86,8 @@ def _by_name(op) -> Callable[..., Any]:
 
 
 def publish() -> None:
-    """Define `torch.ops.aten` from the operators that there are."""
+    """Define `torch.ops.aten` from the operators that there are, and `detach`."""
+    namespace("aten").packet("detach").define("default", Tensor.detach)
     shared: dict[tuple[str, str], list] = {}
     for op in OPERATORS.values():
         name, overload = _name_of(op)

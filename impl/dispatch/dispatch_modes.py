@@ -1,9 +1,8 @@
 """Modes below autograd, which see the operators that are called (TorchDispatchMode).
 
-An operator is recorded outside the mode, whose handler runs below autograd: what it returns is the
-operator's result, to which the history is given. Operators of the implementation are seen as those
-of ATen that they stand for; the kernels of factories, and what a gradient formula computes on
-arrays, are not seen.
+An operator is recorded outside the mode, whose handler runs below autograd: its result is that of
+the operator, and gets the history. Operators of the implementation are seen as those of ATen that
+they stand for. The kernels of factories, and gradient formulas on arrays, are not seen.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class Operator(OperatorWrites):
             outputs = tuple(self._output(r, raws, False, args) for r in result)
         if mask:
             self.record(args, outputs, mask)
-        elif strided:  # as inference tensors are
+        elif strided or STATE.below_autograd:  # strided as inference tensors are
             inference_mode.count_making(self, args, outputs)
         forward_rules.propagate(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
@@ -319,6 +319,14 @@ class Operator(OperatorWrites):
         if STATE.node_creation_hooks:
             created(node)
 
+    def _joined(self, tensors, raws):
+        """The result of the kernel for a list of tensors."""
+        if not meta_kernels.mixes(raws):
+            return self.kernel(*raws)
+        meta_kernels.check_same_device(tensors, with_scalars=False)
+        kernel = self._kernel_on_meta or self.kernel
+        return meta_kernels.call(lambda given: kernel(*given), raws)
+
     def _apply_list(self, args):
         position = self.list_position
         assert position is not None
@@ -330,13 +338,8 @@ class Operator(OperatorWrites):
                 raws[i] = args[i]._raw
         if STATE.dispatch_modes and dispatch_modes.sees(args):
             outputs = (dispatch_modes.called(self, args),)
-        elif meta_kernels.mixes(raws):
-            meta_kernels.check_same_device(tensors, with_scalars=False)
-            kernel = self._kernel_on_meta or self.kernel
-            result = meta_kernels.call(lambda given: kernel(*given), raws)
-            outputs = (self._output(result, raws, False, args),)
         else:
-            outputs = (self._output(self.kernel(*raws), raws, False, args),)
+            outputs = (self._output(self._joined(tensors, raws), raws, False, args),)
         if STATE.enabled and inference_mode.recordable(self, args):
             flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
             if any(flags) and outputs[0]._raw.dtype in DIFFERENTIABLE:

@@ -58,6 +58,8 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) 
     return _found(op).register_vmap(func)
 
 
-def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+def register_autocast(
+    op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None
+) -> Callable:
     """See `CustomOpDef.register_autocast` (torch.library.register_autocast)."""
-    _found(op).register_autocast(device_type, cast_inputs)
+    return _found(op).register_autocast(device_type, cast_inputs)

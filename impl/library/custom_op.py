@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from impl.autograd.graph import increment_version
 from impl.core.below_autograd import BelowAutograd
-from impl.core.dtypes import DIFFERENTIABLE, dtype, float64
+from impl.core.dtypes import dtype, float64
 from impl.core.state import STATE
 from impl.dispatch.autocast import autocast
 from impl.dispatch.dispatch_modes import dispatched
@@ -29,7 +30,7 @@ OPERATORS: dict[str, CustomOpDef] = {}
 
 
 class CustomOpDef:
-    """A custom operator, and what is registered for it; calling it runs it
+    """A custom operator with its kernels and its formula; calling it runs it
     (torch._library.custom_ops.CustomOpDef)."""
 
     def __init__(self, qualname: str, schema: FunctionSchema, function: Callable) -> None:
@@ -41,7 +42,6 @@ class CustomOpDef:
         self._kernels: dict[str | None, Callable] = {}
         self._disabled: set[str] = set()
         self._fake: Callable | None = None
-        self._vmap: Callable | None = None
         self._autocast: dict[str, dtype] = {}
         space, name = qualname.split("::")
         self._name = name
@@ -63,13 +63,16 @@ class CustomOpDef:
     def _called(self, *args: Any, **kwargs: Any) -> Any:
         positional, named = self.schema.matched(args, kwargs)
         if STATE.autocast is not None and "cpu" in self._autocast:
-            cast = [_cast(value, self._autocast["cpu"]) for value in positional]
-            with autocast("cpu", enabled=False):
-                return self._called(*cast, **named)
+            return self._called_cast("cpu", *positional, **named)
         tensors = [value for value in flattened(positional) if isinstance(value, Tensor)]
         if STATE.enabled and any(map(requires_grad, tensors)):
             return recorded(self, positional, named)
         return self.below_autograd(positional, named)
+
+    def _called_cast(self, device_type: str, /, *args: Any, **named: Any) -> Any:
+        cast = [_cast(value, self._autocast[device_type]) for value in args]
+        with autocast(device_type, enabled=False):
+            return self._called(*cast, **named)
 
     def below_autograd(self, args: tuple, named: dict) -> Any:
         """The result without a history, of a mode or of the kernel; counts declared writes."""
@@ -87,6 +90,8 @@ class CustomOpDef:
         return result
 
     def _kernel(self, args: tuple) -> Callable:
+        if any(isinstance(t, Tensor) and t.is_meta for t in flattened(args)):
+            return self._fake or self._no_fake
         if "cpu" in self._kernels:
             return self._function if "cpu" in self._disabled else self._kernels["cpu"]
         if None in self._kernels:
@@ -96,6 +101,14 @@ class CustomOpDef:
             "because the operator doesn't exist for this backend, or was omitted during the "
             "selective/custom build process (if using custom build)."
         )
+
+    def _no_fake(self, *args: Any, **named: Any) -> None:
+        if self.schema.returns != "()":
+            raise RuntimeError(
+                f"There was no fake impl registered for {self}. This is necessary for "
+                "torch.compile/export/fx tracing to work. Please use "
+                f"`{self._function.__name__}.register_fake` to add an fake impl."
+            )
 
     def _check_aliases(self, given: tuple, result: Any) -> None:
         """Raise RuntimeError for a result that shares memory with an argument or another result."""
@@ -131,7 +144,7 @@ class CustomOpDef:
         self, backward: Callable, /, *, setup_context: Callable | None = None
     ) -> None:
         """Register the formula, `backward(ctx, *grads)`, and `setup_context(ctx, inputs, output)`,
-        which keeps on `ctx` what the formula needs.
+        which keeps on `ctx` the values that the formula needs.
 
         Raises RuntimeError for an operator that changes its arguments.
         """
@@ -144,22 +157,22 @@ class CustomOpDef:
         self.backward, self.setup_context = backward, setup_context
 
     def register_vmap(self, func: Callable | None = None) -> Callable:
-        """Register a batching rule; it is kept, and not asked by vmap, which maps over examples."""
+        """Raise NotImplementedError: vmap maps over examples here, and would ask no batching
+        rule."""
+        raise NotImplementedError(
+            f"register_vmap of {self}: vmap calls an operator for each example, and asks no rule"
+        )
 
-        def register(function: Callable) -> Callable:
-            self._vmap = function
-            return function
-
-        return register if func is None else register(func)
-
-    def register_autocast(self, device_type: str, cast_inputs: dtype) -> None:
-        """Register the dtype to which floating-point arguments are cast under autocast.
+    def register_autocast(self, device_type: str, cast_inputs: dtype) -> Callable:
+        """Register the dtype to which floating-point arguments are cast under autocast; returns the
+        call that casts.
 
         Raises ValueError for a device that is none.
         """
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self._autocast.setdefault(device_type, cast_inputs)
+        return functools.partial(self._called_cast, device_type)
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
@@ -175,10 +188,8 @@ class CustomOpDef:
 def _cast(value: Any, wanted: dtype) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_cast(v, wanted) for v in value)
-    is_floating = isinstance(value, Tensor) and value._raw.dtype in DIFFERENTIABLE
-    if is_floating and not value.is_complex() and value.dtype is not float64:
-        return value.to(wanted)
-    return value
+    is_eligible = isinstance(value, Tensor) and value.is_floating_point()
+    return value.to(wanted) if is_eligible and value.dtype is not float64 else value
 
 
 def custom_op(

@@ -6,6 +6,7 @@ from typing import Any
 
 from impl.tape.custom_function import Function
 from impl.tensor.tensor import Tensor
+from impl.utils._pytree import TreeSpec, tree_flatten
 
 
 class Call:
@@ -18,7 +19,7 @@ class Call:
 
 
 def function_of(op) -> type[Function]:
-    """A Function that runs an operator, and in backward the formula of its definition."""
+    """A Function that runs an operator in forward, and its registered formula in backward."""
     name = "GeneratedBackwardFor_" + op.qualname.replace("::", "_") + "_default"
     return type(name, (_Generated,), {})
 
@@ -102,9 +103,15 @@ def _checked(op, found: Any, args: tuple) -> list:
         else:
             raise RuntimeError(
                 "Expected the return from backward to be of the same structure as the inputs. Got: "
-                f"{found} (return from backward), {args} (inputs)"
+                f"{_structure(found)} (return from backward), {_structure(args)} (inputs)"
             )
     return gradients
+
+
+def _structure(values: tuple) -> TreeSpec:
+    """The structure of the arguments or gradients of the node, whose last one is the call."""
+    values = (*values, None)
+    return tree_flatten(values, is_leaf=lambda v: v is not values and not _is_list(v))[1]
 
 
 def _is_list(value: Any) -> bool:

@@ -29,13 +29,12 @@ _TYPES: tuple[tuple[Any, str, bool, bool, bool], ...] = (
     (dtype, "ScalarType", False, False, False),
     (device, "Device", False, False, False),
 )
+# The older spellings of lists and sequences in annotations.
+_OLD_LIST, _OLD_SEQUENCE = vars(typing)["List"], vars(typing)["Sequence"]
 _RESULTS: dict[Any, str] = {
-    Tensor: "Tensor",
-    list[Tensor]: "Tensor[]",
-    int: "SymInt",
-    float: "float",
+    **{Tensor: "Tensor", _OLD_LIST[Tensor]: "Tensor[]", list[Tensor]: "Tensor[]"},
+    **{int: "SymInt", float: "float", bool: "bool", int | float | bool: "Scalar"},
 }
-_RESULTS |= {bool: "bool", int | float | bool: "Scalar", typing.List[Tensor]: "Tensor[]"}  # noqa: UP006
 _PLAIN_NAMES = {"SymInt": "int", "Scalar": "number"}  # in messages about values
 
 
@@ -46,7 +45,7 @@ def _parameter_types() -> dict[Any, str]:
         found[typing.Optional[kind]] = f"{name}?"  # noqa: UP045
         for is_there, element, suffix in ((lists, kind, ""), (lists_of_optional, kind | None, "?")):
             if is_there:
-                for generic in (list, collections.abc.Sequence, typing.List, typing.Sequence):  # noqa: UP006
+                for generic in (_OLD_SEQUENCE, _OLD_LIST, collections.abc.Sequence, list):
                     found[generic[element]] = f"{name}{suffix}[]"
                     if optional_lists:
                         found[typing.Optional[generic[element]]] = f"{name}{suffix}[]?"  # noqa: UP045
@@ -124,9 +123,8 @@ class FunctionSchema:
         named = {}
         for place, argument in enumerate(self.arguments):
             if argument.kwarg_only:
-                value = (
-                    left.pop(argument.name) if argument.name in left else self._default(argument)
-                )
+                is_given = argument.name in left
+                value = left.pop(argument.name) if is_given else self._default(argument)
                 named[argument.name] = self._checked(argument, value, place)
         if left:
             raise RuntimeError(
@@ -234,7 +232,8 @@ def schema_of(name: str, function: Callable, mutates_args: str | Iterable[str]) 
     signature = inspect.signature(function)
 
     def refuse(problem: str) -> typing.NoReturn:
-        raise ValueError(f"infer_schema(func): {problem} Got func with signature {signature})")
+        text = f"infer_schema(func): {problem} Got func with signature {signature})"
+        raise ValueError(text.replace("impl.", "torch."))
 
     if isinstance(mutates_args, str) and mutates_args != "unknown":
         raise ValueError(

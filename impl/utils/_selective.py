@@ -57,7 +57,7 @@ class SelectiveCheckpointContext:
 
 
 class _Kept:
-    """A kept value: a tensor with its version, or what a pack hook made of it."""
+    """A kept value: a tensor with its version, or the result of a pack hook."""
 
     def __init__(self, value: Any, unpack: Callable | None = None) -> None:
         self.value, self.unpack = value, unpack
