@@ -126,6 +126,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError(messages.NON_LEAF_FLAG + hint)
         self._set_requires_grad(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set requires_grad. Raises RuntimeError for integers, for False on a non-leaf, and in a
         function that is being transformed."""
