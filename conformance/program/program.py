@@ -119,8 +119,10 @@ class Program:
         return self.file, self.line + within - 1
 
     def runs_on(self, device: str | None) -> bool:
-        """Whether it can run on a backend of this device: some programs need an accelerator."""
-        return self.device != "accelerator" or is_accelerator(device)
+        """Whether a backend of this device can be held to it: it may be about others only."""
+        if self.device == "any":
+            return True
+        return is_accelerator(device) == (self.device == "accelerator")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The cached statements hold compiled code, which cannot be pickled.

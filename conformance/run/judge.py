@@ -79,6 +79,10 @@ class Judge:
 
     def _line(self, program: Program) -> dict[str, Any]:
         line = blank_line(program)
+        if program.device != "any":
+            device = self.sides["backend"].identity().device
+            if not program.runs_on(device):
+                return {**line, "outcome": "not_run", "reason": _of_others(program, device)}
         if self.settings.oracle == NONE or program.device == "accelerator":
             return self._stated(line, program)  # the oracle is on the CPU
         if is_entry(program):
@@ -128,10 +132,6 @@ class Judge:
 
     def _stated(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
         """The line where there is no oracle: the program's own comments are the expectation."""
-        if program.device == "accelerator":
-            device = self.sides["backend"].identity().device
-            if not program.runs_on(device):
-                return {**line, "outcome": "not_run", "reason": _needs_accelerator(device)}
         if not any(statement.expects for statement in program.statements):
             reason = "the program states nothing by itself: it needs an oracle"
             return {**line, "outcome": "not_run", "reason": reason}
@@ -278,9 +278,10 @@ class Judge:
         return {"outcome": "error", "reason": reason}
 
 
-def _needs_accelerator(device: str | None) -> str:
-    """The reason why a program that needs an accelerator is not run on a device."""
-    return f"it needs an accelerator, and the backend's device is {device or 'none'}"
+def _of_others(program: Program, device: str | None) -> str:
+    """The reason why a program is not run on a device that it is not about."""
+    needed = "an accelerator" if program.device == "accelerator" else "the CPU"
+    return f"it is about {needed}, and the backend's device is {device or 'none'}"
 
 
 def blank_line(program: Program) -> dict[str, Any]:

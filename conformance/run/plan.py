@@ -65,7 +65,7 @@ class Plan:
 
     ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
     header. ``selected`` is how many programs there were before a shard was taken of them, and
-    ``left_out`` how many of those taken the backend's device cannot run. The ``sides`` have been
+    ``left_out`` how many of those taken are not about the backend's device. The ``sides`` have been
     started.
     """
 
@@ -187,7 +187,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _possible(programs: list[Program], device: str | None) -> tuple[list[Program], int]:
-    """The programs that the device can run, and how many others there are; all if it can run none.
+    """The programs that the device is held to, and how many others there are; all if to none.
 
     Those are not run, and each says why.
     """

@@ -161,8 +161,8 @@ def announce(console: Terminal, made: Plan) -> None:
     if made.left_out:
         console.print(
             Text(
-                f"not run: {made.left_out} more, which need an accelerator; "
-                f"the device of {backend['name']} is {backend['device'] or 'none'}"
+                f"not run: {made.left_out} more, which are about other devices than that of "
+                f"{backend['name']} ({backend['device'] or 'none'})"
             ),
             soft_wrap=True,
         )

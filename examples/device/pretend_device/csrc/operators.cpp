@@ -22,6 +22,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 namespace pretend {
 namespace {
 
@@ -170,8 +172,8 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 }
 
 Tensor& fill_(Tensor& self, const at::Scalar& value) {
-  // Raises where the dtype cannot hold the value.
-  at::empty({2}, self.options().device(c10::kCPU)).fill_(value);
+  // Raises where the dtype cannot hold the value, which is not asked of a single element.
+  at::empty({std::min<int64_t>(self.numel(), 2)}, self.options().device(c10::kCPU)).fill_(value);
   queue(self.device().index(), [written = in_window(self), value] { written.fill_(value); });
   return self;
 }
