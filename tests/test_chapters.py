@@ -217,6 +217,12 @@ def test_metadata_of_rules(tmp_path: Path) -> None:
     assert classes_of(second.programs[0]) == ("complex",)
 
 
+def test_a_page_may_have_the_name_of_a_module() -> None:
+    place = "torch.overrides#torch.overrides.is_tensor_like"
+    page = "https://docs.pytorch.org/docs/stable/torch.overrides.html"
+    assert address(place) == f"{page}#torch.overrides.is_tensor_like"
+
+
 @pytest.mark.parametrize(
     ("field", "message"),
     [

@@ -73,9 +73,9 @@ def read_metadata(text: str, defaults: Metadata) -> Metadata:
 def address(place: str) -> str:
     """The address of a place in the documentation of the newest PyTorch."""
     root = "https://docs.pytorch.org/docs/stable"
-    if place.startswith("torch."):
-        return f"{root}/generated/{place}.html"
     page, _, anchor = place.partition("#")
+    if place.startswith("torch.") and not anchor:
+        return f"{root}/generated/{place}.html"
     return f"{root}/{page}.html" + (f"#{anchor}" if anchor else "")
 
 
