@@ -217,10 +217,19 @@ def test_metadata_of_rules(tmp_path: Path) -> None:
     assert classes_of(second.programs[0]) == ("complex",)
 
 
-def test_a_page_may_have_the_name_of_a_module() -> None:
-    place = "torch.overrides#torch.overrides.is_tensor_like"
-    page = "https://docs.pytorch.org/docs/stable/torch.overrides.html"
-    assert address(place) == f"{page}#torch.overrides.is_tensor_like"
+@pytest.mark.parametrize(
+    ("place", "page"),
+    [
+        ("torch.grad", "generated/torch.grad.html"),
+        ("torch.inference_mode", "generated/torch.autograd.grad_mode.inference_mode.html"),
+        ("torch.nn.Module.to", "generated/torch.nn.Module.html#torch.nn.Module.to"),
+        ("torch.library.custom_op", "library.html#torch.library.custom_op"),
+        ("torch.overrides#a.is_tensor_like", "torch.overrides.html#a.is_tensor_like"),
+        ("notes/autograd", "notes/autograd.html"),
+    ],
+)
+def test_addresses_of_places(place: str, page: str) -> None:
+    assert address(place) == f"https://docs.pytorch.org/docs/stable/{page}"
 
 
 @pytest.mark.parametrize(
