@@ -113,10 +113,12 @@ class _State(threading.local):
         self.fast_path_blockers += value - self._below_autograd
         self._below_autograd = value
 
-    def set_inference(self, inference: bool, grad_mode: bool) -> tuple[bool, bool]:
-        """Set inference mode and grad mode together; returns the previous pair."""
-        before = self.inference, self._grad_mode
-        self.inference, self._grad_mode = inference, grad_mode
+    def set_inference(
+        self, inference: bool, grad_mode: bool, multithreading: bool
+    ) -> tuple[bool, bool, bool]:
+        """Set inference mode and the modes that come with it; returns those that were set."""
+        before = self.inference, self._grad_mode, self.multithreading
+        self.inference, self._grad_mode, self.multithreading = inference, grad_mode, multithreading
         self.fast_path_blockers += inference - before[0]
         return before
 
