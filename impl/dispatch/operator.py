@@ -13,6 +13,7 @@ from impl.core.dtypes import (
     bfloat16,
     float16,
 )
+from impl.core.meta_arrays import holds
 from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
@@ -293,7 +294,8 @@ class Operator(OperatorWrites):
         except ValueError as error:
             shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
             if self.elementwise and len(shapes) > 1:
-                raise RuntimeError(messages.broadcast(shapes)) from None
+                text = messages.broadcast_on_meta if holds(raws) else messages.broadcast
+                raise RuntimeError(text(shapes)) from None
             raise RuntimeError(str(error)) from error
         except NotImplementedError as error:
             if self.elementwise and of_kernel(error):  # shapes are looked at before
