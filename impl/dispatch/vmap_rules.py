@@ -18,12 +18,14 @@ no rule (ATen/functorch/BatchedFallback.cpp).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import result_dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
+from impl.dispatch.aten_names import overload_of
 from impl.tensor.batched_tensor import BatchedTensor, batched, moved, with_dim
 from impl.tensor.tensor import Tensor
 
@@ -45,6 +47,17 @@ _NAMED = {
     **{"fill_tensor_inplace": "fill_", "index_put": "index_put_", "index_put_impl": "index_put_"},
     "index_add": "index_add_",
 }
+# The operators in place that torch has no rules for.
+_SLOW_WRITES = {
+    *("addcdiv_", "addcmul_", "clamp_", "cumprod_along_", "cumsum_along_", "fmod_.Tensor"),
+    *("eq_.Tensor", "ge_.Tensor", "gt_.Tensor", "le_.Tensor", "lt_.Tensor", "ne_.Tensor"),
+    *("hypot_", "index_copy_", "lerp_.Tensor", "masked_scatter_", "pow_.Tensor", "square_"),
+    *("remainder_.Tensor", "tril_", "triu_", "xlogy_"),
+}
+_SLOW = (
+    "There is a performance drop because we have not yet implemented the batching rule for "
+    "aten::{}. Please file us an issue on GitHub so that we can prioritize its implementation."
+)
 _DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
 _SIZES = {"size", "input_sizes", "sizes", "repeats"}
 
@@ -178,7 +191,14 @@ def applied(op, args: tuple, level) -> Any:
         return with_dims(op, args, level)
     elif op.batching in RULES:
         return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
+    if op.batching == "fallback":
+        warn_slow(op.name)
     return by_example(op.slow_path, args, level)
+
+
+def warn_slow(name: str) -> None:
+    """Warn, as torch does, of an operator that has no rule there either."""
+    warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
 
 
 def indexed(op, args: tuple, level) -> Any:
@@ -220,6 +240,8 @@ def written(op, args: tuple, level) -> Tensor:
     target = args[0]
     if not is_at(target, level):
         return _refused(op, args, level)
+    if (name := overload_of(op.name, args)) in _SLOW_WRITES:
+        warn_slow({"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", "")))
     if op.is_view:
         return _viewed(op, target, args, level)
     ruled = op.batching in RULES and op.batching_function is None

@@ -14,6 +14,7 @@ from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import vmap_rules
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
@@ -246,6 +247,7 @@ def _check_gathered_out(out, value, dim, *rest) -> None:
 gather.checks_out(_check_gathered_out, first=True)
 
 
+@RULES["by_example"]
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
 

@@ -188,7 +188,7 @@ def _check_source(self, source) -> None:
         )
 
 
-@operator(numbers=False, memory=MemoryOverlap(operands="none"))
+@operator(numbers=False, memory=MemoryOverlap(operands="none"), batching="fallback")
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """A copy with the elements of `source`, in order, where the mask is true.
 
