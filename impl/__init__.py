@@ -21,6 +21,7 @@ from impl import (
     library,
     linalg,
     masked,
+    multiprocessing,
     nn,
     onnx,
     ops,

@@ -41,6 +41,17 @@ TRANSFORMED = (
     "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call {0}() outside of a function being "
     "transformed instead."
 )
+NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
+CAPTURED = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+    "in-place operation (aten::{}) that would mutate a captured Tensor. This is not supported; "
+    "please rewrite the function being transformed to explicitly accept the mutated Tensor(s) as "
+    "inputs."
+)
+BACKWARD_TRANSFORMED = (
+    "backward() called inside a functorch transform. This is not supported, please use "
+    "functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
+)
 FUNCTIONAL = " (or perhaps using torch.autograd.functional.* APIs)"
 FORWARD_UNKNOWN = "Trying to use forward AD with aten::{} that does not support it."
 FORWARD_UNSUPPORTED = (

@@ -54,6 +54,7 @@ class Operator(OperatorWrites):
     _kernel_on_meta = None  # the kernel over arrays without elements
     _kernel_in_memory = None  # the kernel over an array that is written itself
     sparse_kernel = None  # the kernel for operands of which some are sparse
+    batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class Operator(OperatorWrites):
         validated_numbers: tuple[str, ...] = (),
         takes_real_part: bool = False,
         view_backward=None,
+        batching: str | None = None,
     ) -> None:
         """See `impl.dispatch.definition.operator`."""
         name = kernel.__name__.rstrip("_")
@@ -106,6 +108,7 @@ class Operator(OperatorWrites):
         self.node_class._takes_real_part = takes_real_part
         self.node_class._view_backward = view_backward
         self.fresh = fresh
+        self.batching = "pointwise" if elementwise and batching is None else batching
         # Whether Python numbers stand for 0-dim tensors.
         self.numbers = len(self.tensor_positions) > 1
         # The operands that must not overlap a target in memory.
@@ -151,6 +154,12 @@ class Operator(OperatorWrites):
         self._kernel_in_memory = kernel
         return kernel
 
+    def batches(self, function):
+        """Register the batching rule, from the arguments and the level to the results; it returns
+        NotImplemented for those for which there is none (see `impl.dispatch.vmap_rules`)."""
+        self.batching_function = function
+        return function
+
     def __call__(self, *args):
         """Apply to tensors (positional arguments, all of them), recording if needed."""
         return self.call(*args)
@@ -171,8 +180,8 @@ class Operator(OperatorWrites):
 
     def slow_path(self, *args):
         """Apply to tensors of any kind, in any mode."""
-        if STATE.batched and batched_tensor.holds(args):
-            return batched_tensor.mapped(self.slow_path, args)
+        if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
+            return batch._applied(self, args)
         if sparse_tensor.EXIST and sparse_tensor.holds(args):
             return sparse_path.call(self, args)
         if STATE.autocast is not None:

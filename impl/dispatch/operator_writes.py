@@ -14,6 +14,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
 from impl.dispatch import dispatch_modes, forward_rules, meta_kernels, sparse_path
+from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
 from impl.dispatch.out import check_out, fit, warn_discarded, warn_temporary, write_out
@@ -26,6 +27,11 @@ from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
 from impl.tensor.tensor import Tensor, requires_grad
+
+_OUT = (
+    "Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or "
+    "view ops."
+)
 
 
 class OperatorWrites(OutputLayout):
@@ -59,8 +65,10 @@ class OperatorWrites(OutputLayout):
         Raises RuntimeError as torch does: on leaves and their views, forbidden views, memory that
         overlaps itself, a broadcast that would change the shape, a dtype that cannot be cast.
         """
-        if STATE.batched and batched_tensor.holds(args):
-            return batched_tensor.written(self.inplace, self.name, args)
+        if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
+            return batch._written(self, args)
+        if STATE.transforms and not STATE.transforms[-1].owns(args[0]):
+            raise RuntimeError(messages.CAPTURED.format(overload_of(self.name, args)))
         if sparse_tensor.EXIST and sparse_tensor.holds(args):
             return sparse_path.inplace(self, args)
         if self.validated_numbers:
@@ -134,8 +142,10 @@ class OperatorWrites(OutputLayout):
     def call_out(self, out, args):
         """Apply and write into `out=`; nothing is recorded but that there is no derivative.
 
-        Raises RuntimeError as `check_out` does.
+        Raises RuntimeError as `check_out` does, and for batched tensors.
         """
+        if STATE.batched and batched_tensor.innermost((*args, out)) is not None:
+            raise RuntimeError(_OUT.format(self.name))
         if self.validated_numbers:
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
@@ -40,6 +40,7 @@ class ViewOperator(Operator):
         self.multiple = multiple
         self.bounded = facts.pop("bounded", False)
         kernel = array_kernel(function, multiple)
+        facts.setdefault("batching", "dims")
         super().__init__(kernel, node, None, False, ("result",), True, **facts)
         # In torch the in-place form of a view operator is an operator, and a node, of its own.
         self.inplace_class = inplace_node and type(inplace_node, (self.node_class,), {})
@@ -50,8 +51,8 @@ class ViewOperator(Operator):
 
     def slow_path(self, tensor, *args):
         """The views of a tensor of any kind, in any mode."""
-        if STATE.batched and batched_tensor.holds((tensor,)):
-            return batched_tensor.mapped(self.slow_path, (tensor, *args))
+        if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
+            return batch._applied(self, (tensor, *args))
         if type(tensor) is SparseTensor:
             return sparse_path.view(self, (tensor, *args))
         if not isinstance(tensor, Tensor):
@@ -111,8 +112,10 @@ class ViewOperator(Operator):
 
     def inplace(self, tensor, *args):
         """Change the geometry of the tensor itself (`t_`, `squeeze_`); counts as a write."""
-        if STATE.batched and batched_tensor.holds((tensor,)):
-            return batched_tensor.written(self.inplace, self.name, (tensor, *args))
+        if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
+            return batch._written(self, (tensor, *args))
+        if STATE.transforms and not STATE.transforms[-1].owns(tensor):
+            raise RuntimeError(messages.CAPTURED.format(f"{self.name}_"))
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)
         if self.bounded:

@@ -176,4 +176,8 @@ def _warn_of_layout(leaf: Tensor) -> None:
     else:
         obeys = is_contiguous(shape, own)
     if not obeys and STATE.layout_policy:
-        warnings.warn(messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2)
+        message = messages.layout_contract(shape, own, strides)
+        if STATE.graph_task is None:  # a node that is called by itself
+            warnings.warn(message, UserWarning, stacklevel=2)
+        else:
+            STATE.graph_task.warnings.append(message)

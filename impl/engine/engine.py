@@ -40,6 +40,7 @@ class GraphTask(GeneralStep):
         self.buffers: dict = {}  # node -> its input buffer, while gradients are missing
         self.ready = ReadyQueue()
         self.callbacks: list = []  # functions that users queue to be called after the pass
+        self.warnings: list[str] = []  # those of C++, of which Python is told after the pass
 
     def run(self, roots) -> None:
         """Run the pass. `roots` are ((node, output number), gradient) in the caller's order."""

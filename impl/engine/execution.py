@@ -69,7 +69,8 @@ def run_backward(
     if form is None:
         # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
         present = [c for c in cotangents if c is not None]
-        form = gradient_form(create_graph, any(not c._raw.size or c.is_meta for c in present))
+        on_tensors = any(not c._raw.size or c.is_meta for c in present)
+        form = gradient_form(create_graph, on_tensors or STATE.batched)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
@@ -82,7 +83,6 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
     task = GraphTask(form, keep_graph)
     if any(c is not None and c.is_meta for c in cotangents):
         task.place = META
-    cycles = False
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:
         STATE.reentrant_depth += 1
@@ -94,7 +94,8 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         roots = task.validate_roots(roots)
-        cycles = accumulate and create_graph
+        if accumulate and create_graph:
+            task.warnings.append(messages.CREATE_GRAPH)
         fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled and STATE.before_write is None
         if fast and not form.records:
             fast_backward.run(task, roots)
@@ -108,8 +109,8 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         return task.captured
     finally:
         STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all = previous
-        if cycles:  # a warning of C++, which Python is told of when the call returns
-            warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
+        for message in task.warnings:
+            warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _roots(tensors, cotangents, form) -> list:

@@ -12,6 +12,7 @@ from impl.core import dtypes
 from impl.core.devices import CPU, META, device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.meta_arrays import is_meta
+from impl.core.named_types import NamedType
 from impl.core.registry import method_of
 from impl.core.storage import Storage
 from impl.kernels.casting import storable
@@ -142,11 +143,27 @@ for _name, _value in {
     "element_size": 1,
     "get_device": None,
     "is_pinned": False,
-    "is_shared": False,
     "resizable": True,
     "type": "torch.storage.UntypedStorage",
 }.items():
     _constant(_name, _value)
+
+
+@method_of(Storage)
+def share_memory_(self) -> Storage:
+    """Mark the memory as shared with other processes (torch.UntypedStorage.share_memory_).
+
+    It stays where it is, as there are no other processes here.
+    """
+    vars(self)["_shared"] = True
+    return self
+
+
+@method_of(Storage)
+def is_shared(self) -> bool:
+    """Whether the memory is marked as shared (torch.UntypedStorage.is_shared)."""
+    return vars(self).get("_shared", False)
+
 
 Storage.cpu = lambda self: self  # type: ignore[attr-defined]
 Storage.untyped = lambda self: self  # type: ignore[attr-defined]
@@ -310,7 +327,7 @@ for _name, _target in {
     setattr(TypedStorage, _name, lambda self, kind=_target: self._to(kind))
 
 
-class _LegacyStorageType(type):
+class _LegacyStorageType(NamedType):
     """`torch.FloatStorage` and its like: callable, and the class of the storages of one dtype."""
 
     dtype: dtype
@@ -322,12 +339,13 @@ class _LegacyStorageType(type):
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
 
-LEGACY_STORAGES = {
-    f"{d.legacy}Storage": _LegacyStorageType(
-        f"{d.legacy}Storage", (), {"dtype": d, "__module__": "torch"}
-    )
-    for d in dtypes.ALL
-}
+def _legacy(kind: dtype) -> _LegacyStorageType:
+    name = f"{kind.legacy}Storage"
+    body = {"dtype": kind, "__module__": "impl", "__qualname__": name}
+    return _LegacyStorageType(name, (), body)
+
+
+LEGACY_STORAGES = {f"{d.legacy}Storage": _legacy(d) for d in dtypes.ALL}
 
 
 @method_of(Tensor)

@@ -76,4 +76,8 @@ def _set_data(self, value) -> None:
         with_bits(self, *conj_neg_bits(value))
 
 
-Tensor.data = property(_data, _set_data)
+def _delete_data(self) -> None:
+    raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+Tensor.data = property(_data, _set_data, _delete_data)

@@ -77,6 +77,7 @@ def _total(wide, dim: int):
     function=False,
     method=False,
     complex=NoComplex(derivative="_softmax"),
+    batching="dims",
 )
 def softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "softmax")
@@ -106,6 +107,7 @@ def logarithms(raw, dim: int):
     function=False,
     method=False,
     complex=NoComplex(derivative="_log_softmax"),
+    batching="dims",
 )
 def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
@@ -122,7 +124,7 @@ def log_softmax_along(self: Array, dim) -> Array:
     return (shifted - total).astype(self.dtype, copy=False)
 
 
-@operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
+@operator(node="SoftmaxBackwardDataBackward0", function=False, method=False, batching="dims")
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     require_scalar_type(output, grad_output.dtype)
     if grad_output.shape != output.shape:
@@ -142,7 +144,7 @@ def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     return ((gradient - _total(gradient * value, dim)) * value).astype(output.dtype, order="C")
 
 
-@operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False)
+@operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False, batching="dims")
 def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     require_scalar_type(output, grad_output.dtype)
     dim = wrap_dim(dim, output.ndim)
@@ -208,7 +210,14 @@ def log_softmax(input, dim, dtype=None):
 # -- log-sum-exp ------------------------------------------------------------------------------
 
 
-@operator(node="LogsumexpBackward0", function=False, method=False, writes=1, layout_sensitive=True)
+@operator(
+    node="LogsumexpBackward0",
+    function=False,
+    method=False,
+    writes=1,
+    layout_sensitive=True,
+    batching="dims",
+)
 def logsumexp_dims(self: Array, dim, keepdim) -> Array:
     axes = wrap_dims(dim, self.ndim)
     raw = np.asarray(self)

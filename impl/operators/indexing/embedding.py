@@ -12,6 +12,7 @@ from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.record import check_write
+from impl.dispatch.vmap_rules import fronted, hide, is_at
 from impl.kernels.reduced_precision import sums_at, widened
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -69,6 +70,15 @@ def number_of_rows(shape):
 
 
 tensor_ops.number_of_rows = number_of_rows
+
+
+@embedding_rows.batches
+def _rows_of_batch(args, level):
+    weight, indices, *rest = args
+    if is_at(weight, level):
+        return NotImplemented
+    return hide(embedding_rows(weight, fronted(indices, level), *rest), level)
+
 
 embedding_rows.gradient(
     weight=lambda F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse: (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core import inference_mode, messages
@@ -11,6 +13,7 @@ from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
 from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.dispatch import vmap_rules
 from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
@@ -34,7 +37,9 @@ def shaped(value, shape):
     return value if value.shape == tuple(shape) else value.reshape(shape)[()]
 
 
-@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+@operator(
+    out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"), batching="dims"
+)
 def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
     """For each element of `index` the element at that position along `dim` (torch.gather).
 
@@ -182,7 +187,7 @@ def _store_indices(name: str, out, indices: Tensor):
     return store(name, out, indices)
 
 
-@function("nonzero", out=True, derived=False, storing=_store_indices)
+@function("nonzero", out=True, derived=False, storing=_store_indices, batching="dynamic")
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, one row each (torch.nonzero).
 
@@ -261,3 +266,6 @@ def one_hot(tensor, num_classes=-1):
     result = new((np.expand_dims(raw, -1) == np.arange(num_classes)).astype(np.int64))
     result._storage.version = 2  # zeroed, then scattered into
     return result
+
+
+index_select.batches(functools.partial(vmap_rules.indexed, index_select))

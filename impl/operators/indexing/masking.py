@@ -13,6 +13,7 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import not_on_meta
 from impl.dispatch.record import check_write
+from impl.dispatch.vmap_rules import is_at
 from impl.kernels.casting import storable
 from impl.operators.views.expansion import expand
 from impl.tensor.tensor import Tensor, requires_grad
@@ -40,6 +41,7 @@ def _filled(self, mask, value):
     node="MaskedFillBackward0",
     numbers=False,
     memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    batching="pointwise",
 )
 def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     return _filled(self, mask, value)
@@ -51,6 +53,7 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     node="MaskedFillBackward1",
     numbers=False,
     memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    batching="pointwise",
 )
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
     return _filled(self, mask, value)
@@ -99,6 +102,11 @@ array_ops.masked_fill = lambda value, mask, fill: _filled(
 
 # -- select -----------------------------------------------------------------------------------
 
+_BATCHED_MASK = (
+    "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
+    "because for each batch this would return a differently shaped Tensor. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature."
+)
 _MASK = "masked_select: expected BoolTensor for mask"
 
 
@@ -133,6 +141,15 @@ def _masked_select_backward(grad, self, mask):
 
 
 tensor_ops.masked_select_backward = _masked_select_backward
+
+
+@masked_select.batches
+def _select_of_batch(args, level):
+    if is_at(args[1], level):
+        raise RuntimeError(_BATCHED_MASK)
+    return NotImplemented
+
+
 masked_select.gradient(
     self=written(lambda F, grad, self, mask: F.masked_select_backward(grad, self, mask))
 )

@@ -98,6 +98,7 @@ def _multiply(target, key, values):
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late"),
+    batching="dims",
 )
 def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     return scattered(self, dim, index, src, set_at)
@@ -111,6 +112,7 @@ def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late"),
+    batching="dims",
 )
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
     return scattered(self, dim, index, value, set_at)
@@ -139,6 +141,7 @@ def _reducing(name: str, aten: str, annotation: str):
         function=False,
         method=False,
         node="NotImplemented",
+        batching="dims",
         numbers=False,
         torch_name=aten,
         memory=MemoryOverlap(disjoint="late"),
@@ -216,7 +219,14 @@ def _raw_scatter(self, dim, index, src):
 array_ops.scatter = _raw_scatter
 
 
-@operator(inplace=True, out=True, writes=1, numbers=False, memory=MemoryOverlap(disjoint="late"))
+@operator(
+    inplace=True,
+    out=True,
+    writes=1,
+    numbers=False,
+    memory=MemoryOverlap(disjoint="late"),
+    batching="dims",
+)
 def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
     """A copy with `src` added at `index` along `dim` (torch.scatter_add).
 

@@ -259,7 +259,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return result
 
 
-@function(batching="no_rule")
+@function(batching="unsupported")
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
     _check_close(input, other, rtol, atol)

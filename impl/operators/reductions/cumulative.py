@@ -50,12 +50,12 @@ def _running(ufunc, raw, dim: int, dtype):
     return np.ascontiguousarray(ufunc.accumulate(wide, axis=dim)).astype(raw.dtype)
 
 
-@operator(node="CumsumBackward0", function=False, method=False)
+@operator(node="CumsumBackward0", function=False, method=False, batching="dims")
 def cumsum_along(self: Array, dim, dtype=None) -> Array:
     return _running(np.add, self, dim, dtype)
 
 
-@operator(node="CumprodBackward0", function=False, method=False)
+@operator(node="CumprodBackward0", function=False, method=False, batching="dims")
 def cumprod_along(self: Array, dim, dtype=None) -> Array:
     return _running(np.multiply, self, dim, dtype)
 
@@ -173,7 +173,7 @@ cumprod_along.forward(
 # -- log-sum-exp ------------------------------------------------------------------------------
 
 
-@operator(node="LogcumsumexpBackward0", function=False, method=False)
+@operator(node="LogcumsumexpBackward0", function=False, method=False, batching="dims")
 def logcumsumexp_along(self: Array, dim) -> Array:
     raw = np.asarray(self)
     dim = wrap_dim(dim, raw.ndim)

@@ -28,12 +28,12 @@ def _as_stored(input, out):
     return input.detach().to(uint8) if out is not None and out.dtype is uint8 else input
 
 
-@operator(function=False, method=False, writes=1)
+@operator(function=False, method=False, writes=1, batching="dims")
 def all_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.all, self, dim, keepdim)
 
 
-@operator(function=False, method=False, writes=1)
+@operator(function=False, method=False, writes=1, batching="dims")
 def any_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.any, self, dim, keepdim)
 

@@ -77,6 +77,7 @@ def _written_by(args) -> str | None:
     layout_sensitive=True,
     writes=1,
     written_by=_written_by,
+    batching="dims",
 )
 def var_correction(self: Array, dim, correction, keepdim) -> Array:
     return variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
@@ -108,6 +109,7 @@ var_correction.gradient(self=var_backward)
     layout_sensitive=True,
     writes=1,
     written_by=_written_by,
+    batching="dims",
 )
 def std_correction(self: Array, dim, correction, keepdim) -> Array:
     return np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))

@@ -99,14 +99,18 @@ def sparse_coo_tensor(
     elements = _as_tensor(values, dtype, None)
     if places._raw.dtype != np.int64:
         places = places.to(int64)
-    shape = _checked_size(places._raw, elements._raw, size, check_invariants)
+    shape = check_parts(places._raw, elements._raw, size, check_invariants)
     result = sparse_coo(places.detach(), elements, shape, is_coalesced)
     if result._node is not None:
         return result
     return flagged("sparse_coo_tensor", result, requires_grad)
 
 
-def _checked_size(indices, values, size, check) -> Size:
+def check_parts(indices, values, size, check) -> Size:
+    """The size of a sparse tensor with these parts, by default the smallest.
+
+    Raises RuntimeError for parts that do not fit, and with `check` for indices outside the size.
+    """
     if size is None:
         if indices.ndim != 2:
             raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")

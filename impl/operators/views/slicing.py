@@ -48,7 +48,7 @@ def select(self: Geometry, dim, index) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def select_backward(grad_output: Array, input_sizes, dim, index) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype)
     result[(slice(None),) * wrap_dim(dim, len(input_sizes)) + (index,)] = grad_output
@@ -91,7 +91,7 @@ def slice_(self: Geometry, dim=0, start=None, end=None, step=1) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def slice_backward(grad_output: Array, input_sizes, dim, start, end, step) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype)
     dim = wrap_dim(dim, len(input_sizes))
@@ -180,7 +180,7 @@ def diagonal(self: Geometry, offset=0, dim1=0, dim2=1) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def diagonal_backward(grad_output: Array, input_sizes, offset, dim1, dim2) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype)
     array_ops.diagonal(result, offset, dim1, dim2)[...] = grad_output
@@ -225,7 +225,7 @@ def unfold(self: Geometry, dimension, size, step) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def unfold_backward(grad_in: Array, input_sizes, dim, size, step) -> Array:
     result = np.zeros(input_sizes, grad_in.dtype)
     windows = array_ops.unfold(result, dim, size, step)
