@@ -10,7 +10,7 @@ from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
-from impl.core.meta_arrays import is_meta
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import vmap_rules
@@ -271,3 +271,7 @@ def one_hot(tensor, num_classes=-1):
 
 
 index_select.batches(functools.partial(vmap_rules.indexed, index_select))
+
+
+index_select.on_large_meta(lambda self, dim, index: np.take(self, index, dim))
+gather.on_large_meta(lambda self, dim, index, *rest: MetaArray(index.shape, self.dtype))
