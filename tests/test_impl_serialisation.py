@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 
 def contents(library: Any) -> dict[str, Any]:
-    """What files hold, made by either library."""
+    """The content of the files, made by either library."""
     x = library.arange(4.0)
     module = library.nn.Sequential(library.nn.Linear(2, 3), library.nn.BatchNorm1d(3))
     optimiser = library.optim.Adam(module.parameters())

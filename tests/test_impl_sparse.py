@@ -18,7 +18,7 @@ BOTH = (torch, impl)
 
 
 def parts(tensor: Any) -> tuple:
-    """A tensor as plain data: layout, and what is stored."""
+    """A tensor as plain data: its layout and the stored parts."""
     if not tensor.is_sparse:
         return "strided", tensor.tolist()
     return tensor._indices().tolist(), tensor._values().tolist(), tensor.is_coalesced()
