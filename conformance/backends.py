@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.observe.observer import Observer
+from conformance.observe.texts import classes_as_torchs
 
 KNOWN = (
     "impl, torch, torch:DEVICE, torch:compile=COMPILER, package.module:attribute, 'cmd: COMMAND'"
@@ -41,6 +42,14 @@ class Backend:
         self.seed = 0  # of the random numbers of each session
         self.default_dtype = "float32"  # the dtype of literals
 
+    @property
+    def other_device(self) -> str | None:
+        """The name of a second device, which programs have as `other_device`; None for none.
+
+        For a backend on the CPU the meta device, for one on an accelerator the CPU.
+        """
+        return "meta" if self.device == "cpu" else "cpu"
+
     def available(self) -> str | None:
         """Return why programs cannot run here and now, or None if they can."""
         return None
@@ -67,6 +76,10 @@ class Backend:
     def reseed(self) -> None:
         """Reset the random number generator to its state at the beginning of a session."""
 
+    def worded(self, text: str) -> str:
+        """Return the text of an error or a warning as torch words it on the CPU."""
+        return classes_as_torchs(text, self.namespace)
+
     def observer(self) -> Observer:
         """Return an observer for one program."""
         return Observer(self.namespace)
@@ -87,6 +100,9 @@ class TorchShaped(Backend):
             self._keep(stack, "get_default_dtype", "set_default_dtype", dtype)
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
+            self._keep(stack, "get_default_device", "set_default_device", None)
+            mode = "get_deterministic_debug_mode", "set_deterministic_debug_mode"
+            self._keep(stack, *mode, 0)
             self.reseed()
             stack.callback(_leave_dual_level, self.namespace)
             stack.callback(_print_as_usual, self.namespace)

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
-from impl.tensor.torch_function import DisableTorchFunctionSubclass
+from impl.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from impl.tensor.torch_function import disabled as _disabled_torch_function_impl
 
-__all__ = ["DisableTorchFunctionSubclass", "TensorBase", "_disabled_torch_function_impl"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "TensorBase",
+    "_disabled_torch_function_impl",
+    "_is_torch_function_enabled",
+]
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether classes are asked (torch._C._is_torch_function_enabled)."""
+    return STATE.torch_function

@@ -7,6 +7,7 @@ import sys as _sys
 
 from impl import (
     _C,
+    _ops,
     amp,
     autograd,
     backends,
@@ -17,8 +18,10 @@ from impl import (
     func,
     functional,
     jit,
+    library,
     linalg,
     masked,
+    multiprocessing,
     nn,
     onnx,
     ops,
@@ -28,6 +31,7 @@ from impl import (
     random,
     return_types,
     serialization,
+    sparse,
     special,
     storage,
     testing,
@@ -103,6 +107,7 @@ from impl.core.memory_formats import (
     layout,
     memory_format,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from impl.core.registry import FUNCTIONS as _FUNCTIONS
@@ -135,7 +140,7 @@ from impl.graph.anomaly_mode import (
     set_anomaly_enabled,
 )
 from impl.serialization import load, save
-from impl.tensor import torch_function as _torch_function
+from impl.tensor import overridable as _overridable
 from impl.tensor import views as _views
 from impl.tensor.tensor import Tensor
 
@@ -160,4 +165,4 @@ _publish(
         "nn.functional": nn.functional,
     }
 )
-_torch_function.complete()
+_overridable.complete()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from impl.core.registry import C
 from impl.dispatch.boolean_dispatch import boolean_dispatch
+from impl.tensor.overridable import overridable
 
 
 def _unique_impl(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
@@ -38,7 +39,7 @@ def _dispatched(name: str, counts: int, both, with_counts, with_inverse, output)
         boolean_dispatch(name, "return_counts", counts, if_true, if_false)
         for if_true, if_false in ((both, with_inverse), (with_counts, output))
     ]
-    return boolean_dispatch(name, "return_inverse", 2, *chosen)
+    return overridable("input")(boolean_dispatch(name, "return_inverse", 2, *chosen))
 
 
 unique = _dispatched(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from impl.core.dtypes import float16, float32, float64
 from impl.core.registry import C
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
@@ -39,6 +40,7 @@ def _basis(A, q, niter, M):
     return result
 
 
+@overridable("A", "M")
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U (..., m, q), S (..., q) and V (..., n, q): approximately the best decomposition of A - M of
     rank `q`, after `niter` power iterations (torch.svd_lowrank). Draws random numbers."""
@@ -57,6 +59,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     return (V, S, U) if rows < columns else (U, S, V)
 
 
+@overridable("A")
 def pca_lowrank(A, q=None, center=True, niter=2):
     """`svd_lowrank` of A, less the mean of its rows if `center` (torch.pca_lowrank).
 

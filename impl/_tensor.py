@@ -7,8 +7,11 @@ import contextlib
 from impl import _linalg_utils, functional
 from impl.arg_parser.publish import parsed
 from impl.core.registry import C, method_of
+from impl.factories.copy_and_pickle import _rebuild_from_type_v2
 from impl.operators.views import shape
 from impl.tensor.tensor import Tensor
+
+__all__ = ["_rebuild_from_type_v2"]
 
 
 def _method(function):

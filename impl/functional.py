@@ -18,6 +18,7 @@ from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.dispatch.boolean_dispatch import boolean_dispatch
 from impl.operators.fourier.stft import centred
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 __all__ = [
@@ -48,21 +49,25 @@ __all__ = [
 # -- shapes ---------------------------------------------------------------------------------------
 
 
+@overridable("tensors")
 def atleast_1d(*tensors):
     """Tensors with one dimension at least (torch.atleast_1d)."""
     return C.atleast_1d(tensors[0] if len(tensors) == 1 else tensors)
 
 
+@overridable("tensors")
 def atleast_2d(*tensors):
     """Tensors with two dimensions at least, vectors as rows (torch.atleast_2d)."""
     return C.atleast_2d(tensors[0] if len(tensors) == 1 else tensors)
 
 
+@overridable("tensors")
 def atleast_3d(*tensors):
     """Tensors with three dimensions at least (torch.atleast_3d)."""
     return C.atleast_3d(tensors[0] if len(tensors) == 1 else tensors)
 
 
+@overridable("tensors")
 def broadcast_tensors(*tensors):
     """All tensors expanded to their common shape (torch.broadcast_tensors)."""
     return C.broadcast_tensors(tensors)
@@ -98,6 +103,7 @@ def broadcast_shapes(*shapes) -> Size:
     return Size(common)
 
 
+@overridable("tensor")
 def split(tensor, split_size_or_sections, dim=0):
     """Views of a number of elements each (the last may be smaller), or of the given sizes
     (torch.split).
@@ -108,17 +114,20 @@ def split(tensor, split_size_or_sections, dim=0):
     return tensor.split(split_size_or_sections, dim)
 
 
+@overridable("tensors")
 def meshgrid(*tensors, indexing=None):
     """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid)."""
     return _meshgrid(*tensors, indexing=indexing)
 
 
+@overridable("tensors")
 def _meshgrid(*tensors, indexing):
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         (tensors,) = tensors
     return C.meshgrid(tensors) if indexing is None else C.meshgrid(tensors, indexing=indexing)
 
 
+@overridable("indices")
 def unravel_index(indices, shape):
     """The coordinates, one tensor for each dimension, of indices into a flattened tensor
     (torch.unravel_index).
@@ -150,6 +159,7 @@ def unravel_index(indices, shape):
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase  # the subscripts 0 to 51 of lists
 
 
+@overridable("args")
 def einsum(*args) -> Tensor:
     """The sum of products that an equation describes, such as "ij,jk->ik" (torch.einsum).
 
@@ -194,6 +204,7 @@ def _term(subscripts) -> str:
     return "".join(letters)
 
 
+@overridable("a", "b")
 def tensordot(a, b, dims=2, out=None) -> Tensor:
     """Contract dimensions of `a` with dimensions of `b` (torch.tensordot).
 
@@ -225,11 +236,13 @@ def tensordot(a, b, dims=2, out=None) -> Tensor:
     return C.tensordot(a, b, of_a, of_b, out=out)
 
 
+@overridable("matrices")
 def chain_matmul(*matrices, out=None) -> Tensor:
     """The product of matrices (torch.chain_matmul), deprecated in favour of `linalg.multi_dot`."""
     return C.chain_matmul(matrices) if out is None else C.chain_matmul(matrices, out=out)
 
 
+@overridable("tensors")
 def cartesian_prod(*tensors) -> Tensor:
     """The Cartesian product of vectors, one tuple a row (torch.cartesian_prod).
 
@@ -238,6 +251,7 @@ def cartesian_prod(*tensors) -> Tensor:
     return C.cartesian_prod(tensors)
 
 
+@overridable("tensors")
 def block_diag(*tensors) -> Tensor:
     """The tensors, of up to two dimensions, as blocks along the diagonal of a matrix
     (torch.block_diag).
@@ -254,6 +268,7 @@ _DISTANCES = {
 }
 
 
+@overridable("x1", "x2")
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The distances of order `p` of the rows of `x1` (..., n, k) from those of `x2` (..., m, k), as
     (..., n, m) (torch.cdist).
@@ -270,6 +285,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> 
 # -- norms and factorisations ---------------------------------------------------------------------
 
 
+@overridable("input")
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None) -> Tensor:
     """A vector norm of any order, or "fro" for order 2; or a matrix norm by name (torch.norm)."""
     _ = input.layout, input.device.type  # here torch refuses other objects than tensors
@@ -296,11 +312,13 @@ def _stored(result: tuple, get_infos, out):
     return out
 
 
+@overridable("A")
 def _lu_with_infos(A, pivot=True, get_infos=False, out=None):
     result = C._lu_with_info(A, pivot=pivot, check_errors=not get_infos)
     return _stored(result, get_infos, out)
 
 
+@overridable("A")
 def _lu_no_infos(A, pivot=True, get_infos=False, out=None):
     result = C._lu_with_info(A, pivot=pivot, check_errors=not get_infos)
     return _stored((result[0], result[1]), get_infos, out)
@@ -314,6 +332,7 @@ which are not raised (torch.lu). Warns that it is deprecated."""
 # -- spectra --------------------------------------------------------------------------------------
 
 
+@overridable("input")
 def stft(
     input,
     n_fft,

@@ -1,18 +1,37 @@
-"""`torch.save` and `torch.load`, by Python's pickle, in a format of impl's own."""
+"""`torch.save` and `torch.load`: archives of a pickle and the storages beside it.
+
+The form is torch's own (`torch/serialization.py`, `caffe2/serialize`): a ZIP archive without
+compression, in which `data.pkl` has a reference for each storage and `data/KEY` its bytes. The
+pickle names classes and functions by torch's modules, so that either side reads the other's files.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
 import pickle
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable
 from typing import IO, Any
 
-from impl.core.devices import check_device
-from impl.core.dtypes import BY_NUMPY
+import numpy as np
+
+from impl.core.devices import check_device, device
 from impl.core.storage import Storage
+from impl.factories.copy_and_pickle import _get_layout
+from impl.factories.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
+from impl.weights_only import (
+    WeightsUnpickler,
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    renamed,
+    safe_globals,
+    weights_error,
+)
 
 __all__ = [
+    "_get_layout",
     "add_safe_globals",
     "clear_safe_globals",
     "get_safe_globals",
@@ -21,149 +40,208 @@ __all__ = [
     "save",
 ]
 
-_MAGIC = b"impl-torch-1\n"
-_REFUSED = (
-    "Weights only load failed. Unsupported global: GLOBAL {} was not an allowed global by default. "
-    "Please use `torch.serialization.add_safe_globals([{}])` or load with `weights_only=False` if "
-    "you trust the source of the file."
-)
-# What `weights_only` allows beside classes and functions of impl that rebuild tensors.
-_SAFE = {
-    "builtins": {"bool", "bytearray", "complex", "float", "int", "set", "slice"},
-    "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
-    "impl.nn.modules.state": {"_State"},
-    "torch": {"Tensor"},
-    "numpy": {"dtype", "ndarray"},
-    "numpy._core.multiarray": {"_reconstruct", "scalar"},
-    "numpy._core.numeric": {"_frombuffer"},
-}
-_SAFE_NAMES = {"Tensor", "Size", "device", *(d.name for d in BY_NUMPY.values())}  # of `impl`
-_SAFE_PARTS = ("impl.core.", "impl.factories.", "impl.nn.parameter", "impl.tensor.")
-_safe_globals: list[Any] = []
+_ALIGNMENT = 64  # of the bytes of a storage in the archive
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # how files before torch 1.6 begin
+
+File = str | os.PathLike[str] | IO[bytes]
 
 
 def save(
     obj: Any,
-    f: str | os.PathLike[str] | IO[bytes],
-    pickle_module: Any = None,
+    f: File,
+    pickle_module: Any = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
 ) -> None:
     """Write an object with its tensors to a file (torch.save).
 
-    Only `load` of impl reads it; torch's own files are archives of another form.
+    Tensors that share a storage share it after loading. Raises RuntimeError for a directory that is
+    not there and for tensors of several dtypes over one storage, AttributeError for an object
+    without `write`, NotImplementedError for the form before torch 1.6, and for another module or
+    protocol than pickle's second.
     """
-    with _opened(f, "wb") as file:
-        file.write(_MAGIC)
-        _Writer(file, max(pickle_protocol, 4)).dump(obj)
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
+    if not _use_new_zipfile_serialization:
+        raise NotImplementedError("torch.save in the form before 1.6")
+    if pickle_module is not pickle or pickle_protocol != 2:
+        raise NotImplementedError("torch.save with another pickle module or protocol")
+    data = io.BytesIO()
+    writer = _Writer(data)
+    writer.dump(obj)
+    if not isinstance(f, (str, os.PathLike)):
+        f.write(_archive("archive", data.getvalue(), writer.storages))
+        return
+    path = os.fspath(f)
+    parent = os.path.dirname(path)
+    if parent and not os.path.isdir(parent):
+        raise RuntimeError(f"Parent directory {parent} does not exist.")
+    name = os.path.splitext(os.path.basename(path))[0]
+    with open(path, "wb") as file:
+        file.write(_archive(name, data.getvalue(), writer.storages))
 
 
 def load(
-    f: str | os.PathLike[str] | IO[bytes],
+    f: File,
     map_location: Any = None,
     pickle_module: Any = None,
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
-    **options: Any,
+    **pickle_load_args: Any,
 ) -> Any:
-    """Read what `save` wrote (torch.load).
+    """Read what `save` of impl or of torch wrote (torch.load).
 
-    With `weights_only`, the default, it holds tensors, numbers, texts and containers, or classes
-    that `add_safe_globals` allows; others raise pickle.UnpicklingError. Raises RuntimeError for
-    another file, one of torch included, and for another device than the CPU.
+    Args:
+        map_location: the device of the storages, as a name or a device, by a dictionary from the
+            device they were saved from, or by a function of the storage and that device, whose
+            result, unless None, is the storage.
+        weights_only: whether the file may hold tensors and plain data alone, or classes that
+            `add_safe_globals` allows. It is the default; without it the file can run any code.
+
+    Raises pickle.UnpicklingError for what `weights_only` does not allow, NotImplementedError for
+    memory mapping and for files before torch 1.6.
     """
-    if isinstance(map_location, str):
-        check_device(map_location)
-    with _opened(f, "rb") as file:
-        begin = file.read(len(_MAGIC))
-        if begin != _MAGIC:
-            kind = "an archive of torch" if begin[:2] == b"PK" else "no file of torch.save"
-            raise RuntimeError(f"impl reads what impl's torch.save wrote; this is {kind}")
-        if weights_only is None:
-            weights_only = pickle_module is None
-        return (_Weights if weights_only else _Reader)(file, **options).load()
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if mmap:
+        raise NotImplementedError("torch.load with mmap=True")
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return _read(file, map_location, weights_only, pickle_load_args)
+    return _read(f, map_location, weights_only, pickle_load_args)
+
+
+# -- archives -----------------------------------------------------------------------------------
+
+
+def _archive(name: str, pickled: bytes, storages: list[np.ndarray]) -> bytes:
+    """The archive of a pickle and the storages it refers to."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+
+        def add(record: str, data: bytes) -> None:
+            info = zipfile.ZipInfo(f"{name}/{record}")
+            header = 30 + len(info.filename.encode())  # of the record, without the padding
+            gap = -(content.tell() + header + 4) % _ALIGNMENT
+            info.extra = b"FB" + gap.to_bytes(2, "little") + b"Z" * gap
+            archive.writestr(info, data)
+
+        add("data.pkl", renamed(pickled, "impl", "torch"))
+        add(".format_version", b"1")
+        add(".storage_alignment", str(_ALIGNMENT).encode())
+        add("byteorder", b"little")
+        for key, memory in enumerate(storages):
+            add(f"data/{key}", memory.tobytes())
+        add("version", b"3\n")
+    return content.getvalue()
 
 
 class _Writer(pickle.Pickler):
-    """A writer to which tensors over one storage have one in the file, too."""
+    """A pickler that puts storages aside, each once: `storages` are their bytes by key."""
 
-    def __init__(self, file: IO[bytes], protocol: int) -> None:
-        super().__init__(file, protocol)
-        self._known: dict[int, tuple[Storage, tuple]] = {}
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file, 2)
+        self.storages: list[np.ndarray] = []
+        self._keys: dict[int, tuple[int, Storage, Any]] = {}
 
     def persistent_id(self, obj: Any) -> tuple | None:
-        """Number and memory of a storage, once; None for anything else."""
-        if not isinstance(obj, Storage):
+        """The reference to a storage: its class by dtype, key, device and number of elements."""
+        if isinstance(obj, TypedStorage):
+            kind: Any = LEGACY_STORAGES[f"{obj.dtype.legacy}Storage"]
+            memory, size = obj.untyped(), obj.size()
+        elif isinstance(obj, Storage):
+            kind, memory, size = UntypedStorage, obj, obj.nbytes()
+        else:
             return None
-        if obj._cdata not in self._known:
-            self._known[obj._cdata] = obj, (len(self._known), obj.flat)
-        return self._known[obj._cdata][1]
+        if memory._cdata not in self._keys:
+            self._keys[memory._cdata] = len(self.storages), memory, kind
+            self.storages.append(memory.flat)
+        key, _, known = self._keys[memory._cdata]
+        if known is not kind and memory.nbytes():
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                "types"
+            )
+        return "storage", kind, str(key), "cpu", size
 
 
-class _Reader(pickle.Unpickler):
-    """A reader of the files of a `_Writer`."""
+def _read(file: IO[bytes], map_location, weights_only: bool, options: dict[str, Any]) -> Any:
+    start = file.read(len(_LEGACY))
+    file.seek(-len(start), os.SEEK_CUR)
+    if start == _LEGACY:
+        raise NotImplementedError("torch.load of a file in the form before 1.6")
+    if not start:
+        raise EOFError
+    if not start.startswith(b"PK\x03\x04"):
+        raise pickle.UnpicklingError(weights_error(f"Unsupported operand {start[0]}"))
+    with zipfile.ZipFile(file) as archive:
+        name = archive.namelist()[0].partition("/")[0]
+        storages = _Storages(archive, name, map_location)
+        pickled = io.BytesIO(archive.read(f"{name}/data.pkl"))
+        unpickler = WeightsUnpickler if weights_only else _Unpickler
+        reader = unpickler(pickled, **({} if weights_only else options))
+        reader.persistent_load = storages.load  # type: ignore[method-assign, assignment]
+        return reader.load()
 
-    def __init__(self, file: IO[bytes], **options: Any) -> None:
-        super().__init__(file, **options)
-        self._known: dict[int, Storage] = {}
 
-    def persistent_load(self, pid: Any) -> Storage:
-        """The storage of that number, for one more tensor."""
-        number, memory = pid
-        if number not in self._known:
-            self._known[number] = Storage(memory)
-        return self._known[number].sharing()
-
-
-class _Weights(_Reader):
-    """A reader that makes tensors and plain data only."""
+class _Unpickler(pickle.Unpickler):
+    """An unpickler of whatever a file holds."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """The class or function of that name, if it is allowed."""
-        allowed = name in _SAFE.get(module, ()) or module.startswith(_SAFE_PARTS)
-        allowed = allowed or (module == "impl" and name in _SAFE_NAMES)
-        if not allowed and (module, name) not in map(_place, _safe_globals):
-            where = f"{module}.{name}"
-            raise pickle.UnpicklingError(_REFUSED.format(where, where))
+        """The class or function of that name, of torch's modules impl's own."""
+        if module.partition(".")[0] == "torch":
+            module = "impl" + module.removeprefix("torch")
         return super().find_class(module, name)
 
 
-def _place(value: Any) -> tuple[str, str]:
-    return value.__module__, value.__qualname__
+class _Storages:
+    """The storages of an archive, each read once."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str, map_location: Any) -> None:
+        self.archive = archive
+        self.name = name
+        self.map_location = map_location
+        self.known: dict[str, Storage] = {}
+
+    def load(self, reference: Any) -> Any:
+        """The storage of a reference."""
+        label, kind, key, location, _ = reference
+        if label != "storage":
+            raise RuntimeError(
+                f"Unknown typename for persistent_load, expected 'storage' but got '{label}'"
+            )
+        if key not in self.known:
+            content = bytearray(self.archive.read(f"{self.name}/data/{key}"))
+            memory = Storage(np.frombuffer(content, np.uint8))
+            self.known[key] = _moved(memory, location, self.map_location)
+        memory = self.known[key]
+        if kind is UntypedStorage:
+            return memory
+        return TypedStorage(wrap_storage=memory, dtype=kind.dtype)
 
 
-@contextlib.contextmanager
-def _opened(f: str | os.PathLike[str] | IO[bytes], mode: str) -> Iterator[IO[bytes]]:
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, mode) as file:
-            yield file
-    else:
-        yield f
-
-
-def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allow classes and functions in files that are read with `weights_only`
-    (torch.serialization.add_safe_globals)."""
-    _safe_globals.extend(safe_globals)
-
-
-def get_safe_globals() -> list[Any]:
-    """Those allowed so far (torch.serialization.get_safe_globals)."""
-    return list(_safe_globals)
-
-
-def clear_safe_globals() -> None:
-    """Allow none (torch.serialization.clear_safe_globals)."""
-    _safe_globals.clear()
-
-
-@contextlib.contextmanager
-def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
-    """Allow classes and functions for a block (torch.serialization.safe_globals)."""
-    before = get_safe_globals()
-    add_safe_globals(safe_globals)
-    try:
-        yield
-    finally:
-        _safe_globals[:] = before
+def _moved(memory: Storage, location: str, map_location: Any) -> Storage:
+    """The storage on the device that `map_location` wants."""
+    if isinstance(map_location, Callable):  # type: ignore[arg-type]
+        result = map_location(memory, location)
+        if result is not None:
+            return result
+    elif isinstance(map_location, dict):
+        location = map_location.get(location, location)
+    elif map_location is not None:
+        location = str(map_location)
+    kind = device(location)
+    if kind.type == "cuda":
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            "False. If you are running on a CPU-only machine, please use torch.load with "
+            "map_location=torch.device('cpu') to map your storages to the CPU."
+        )
+    check_device(kind)
+    return memory

@@ -71,6 +71,13 @@ def _mutant(path: Path, heading: str, prose: list[str], fences: list[tuple[str, 
     )
 
 
+def edits_of(mutant: Mutant) -> list[Edit]:
+    """The edits that a mutant of the catalogue makes."""
+    applied = mutant.apply
+    assert isinstance(applied, partial)
+    return list(applied.args[0])
+
+
 def _edit(path: Path, name: str, text: str) -> Edit:
     file, *lines = text.splitlines()
     if bad := [line for line in lines if line and line[0] not in "+- "]:

@@ -5,43 +5,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 
 from conformance.backends import TorchShaped
+from conformance.observe.observer import Observer
 from conformance.program.program import Program
 from conformance.sweep.sample import Sample
+from reference.devices import DeviceObserver, OnDevice, as_on_cpu, draw_as_cpu
 
 # Forward mode loads this at its first use, with a warning once per process.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import torch._decomp.decompositions_for_jvp
 
-# Drawn on the CPU and then moved, so that every device gets the same numbers.
-_DRAWN = ("rand", "randn", "randint", "randperm", "normal")
-# The legacy constructors, torch.FloatTensor([...]), take no device and ignore the default one.
-_LEGACY = (
-    "FloatTensor",
-    "DoubleTensor",
-    "HalfTensor",
-    "BFloat16Tensor",
-    "ByteTensor",
-    "CharTensor",
-    "ShortTensor",
-    "IntTensor",
-    "LongTensor",
-    "BoolTensor",
-)
-
 
 class Torch(TorchShaped):
     """Eager torch on one device, which is the default device of the program's tensors."""
 
     def __init__(self, name: str, device: torch.device) -> None:
-        namespace = torch if device.type == "cpu" else _OnDevice(device)
+        namespace = torch if device.type == "cpu" else OnDevice(device)
         super().__init__(name, namespace, torch.__version__, str(device))
         self._device = device
 
@@ -53,6 +38,16 @@ class Torch(TorchShaped):
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             return f"torch {torch.__version__} has no device {self.device} here: {reason}"
         return None
+
+    def observer(self) -> Observer:
+        """Return an observer for one program."""
+        if self._device.type == "cpu":
+            return super().observer()
+        return DeviceObserver(self.namespace, self._device.type)
+
+    def worded(self, text: str) -> str:
+        """Return the text of an error or a warning as torch words it on the CPU."""
+        return text if self._device.type == "cpu" else as_on_cpu(self._device.type)(text)
 
     def samples(self, entry: str, dtype: str) -> Iterator[Sample]:
         """Return the samples of an entry of torch's operator database."""
@@ -102,6 +97,8 @@ class Torch(TorchShaped):
         _set_default_device(self._device)
         if self._device.type == "cpu":
             return
+        if self._device.type != "meta":  # whose tensors have no values
+            draw_as_cpu(self._device.type)
         module: Any = getattr(torch, self._device.type, None)
         if hasattr(module, "get_rng_state") and hasattr(module, "manual_seed"):
             # torch.mps has one device with one generator, and its functions take no device.
@@ -153,45 +150,6 @@ def _set_anomaly(state: bool | tuple[bool, bool]) -> None:
     enabled, check_nan = state if isinstance(state, tuple) else (state, True)
     if enabled != torch.is_anomaly_enabled():
         torch.autograd.set_detect_anomaly(enabled, check_nan)
-
-
-class _OnDevice(ModuleType):
-    """A stand-in for the module `torch`: replaces functions that ignore the default device."""
-
-    def __init__(self, device: torch.device) -> None:
-        super().__init__("torch")
-        self._device = device
-        for name in _DRAWN:
-            setattr(self, name, _drawn_on_cpu(getattr(torch, name), device))
-        for name in _LEGACY:
-            setattr(self, name, _moved(getattr(torch, name), device))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(torch, name)
-
-    def __dir__(self) -> list[str]:
-        return dir(torch)
-
-
-def _drawn_on_cpu(draw: Callable[..., torch.Tensor], device: torch.device) -> Callable[..., Any]:
-    def drawn(*args: Any, requires_grad: bool = False, **options: Any) -> torch.Tensor:
-        if options.get("device") is not None or options.get("generator") is not None:
-            return draw(*args, requires_grad=requires_grad, **options)
-        options["device"] = "cpu"
-        return draw(*args, **options).to(device).requires_grad_(requires_grad)
-
-    drawn.__name__ = draw.__name__
-    return drawn
-
-
-def _moved(make: Callable[..., torch.Tensor], device: torch.device) -> Callable[..., torch.Tensor]:
-    def moved(*args: Any) -> torch.Tensor:
-        # The constructor is a CPU type and raises under another default device.
-        with torch.device("cpu"):
-            return make(*args).to(device)
-
-    moved.__name__ = make.__name__
-    return moved
 
 
 def backend(name: str = "torch", device: str = "cpu") -> Torch:

@@ -18,9 +18,10 @@ from reports.conventions import conventions
 from reports.heat import areas, operators
 from reports.lacks import OPEN as OPEN_LACKS
 from reports.lacks import lacks
+from reports.landings import landings
 from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import payload
-from reports.rules import prose
+from reports.rules import prose, spec_site
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
 from reports.sweep import sweep_summary
@@ -88,6 +89,8 @@ def page(run: Run) -> str:
     """The report of `run` as the text of one HTML document."""
     found = summary(run)
     grouped = causes(run.programs, run.levels)
+    listed = found.attention[:STATIC_FAILURES]
+    rows = {row.area: row for row in found.rows} | {"": found.total}
     return render(
         "run.html.j2",
         styles=(*STYLES, *DRAWING_STYLES),
@@ -100,7 +103,9 @@ def page(run: Run) -> str:
         operators=operators(run.programs),
         lacks=lacks(run),
         open_lacks=OPEN_LACKS,
-        failures=found.attention[:STATIC_FAILURES],
+        failures=listed,
+        spec_url=spec_site(run.header.get("spec_url")),
+        landings=landings(run.programs, [item.id for item in listed], grouped, rows),
         hidden_failures=max(0, len(found.attention) - STATIC_FAILURES),
         data=payload(run, grouped),
         levels=LEVELS,

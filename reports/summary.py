@@ -183,6 +183,8 @@ def _detail(run: Run, total: AreaRow, compared: int) -> str:
         text += f" {count(total.categories['known'], 'divergence is', 'divergences are')} known."
     if others := total.categories["other_version"]:
         text += f" In {count(others, 'program')} it shows another version of torch."
+    if allowed := sum("permitted" in line for line in run.programs):
+        text += f" In {count(allowed, 'program')} it differs where a port may."
     if failed := total.categories["specification"]:
         text += f" In {count(failed, 'program')} only the oracle differs from the specification."
     if stale := (run.footer or {}).get("stale"):

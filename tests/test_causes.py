@@ -6,10 +6,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
+import torch
+from made_backends import changed
 
+from conformance.backends import find
 from conformance.base.levels import LEVELS
 from conformance.compare.differences import difference, earliest, kind
+from conformance.compare.unmet import contradicted, unmet
+from conformance.execution.execute import trace
 from conformance.output.causes import cause_lines, excerpt
+from conformance.program.program import Program
 from conformance.run_files.causes import causes
 from conformance.settings.settings import Settings
 
@@ -122,6 +128,31 @@ def test_rule_shown_is_one_of_which_most_examples_diverge():
     assert only.shown["id"] == "VERSION-02.0"
 
 
+def test_program_that_contradicts_its_comments_is_shown_before_one_that_does_not():
+    run = [line("LEAF-01.1", "leaves", divergences=lower(), contradicted=[])]
+    run.append(line("VERSION-02.1", "versions", divergences=lower(), contradicted=[3]))
+    (only,) = causes(run)
+    assert only.shown["id"] == "VERSION-02.1"
+
+
+def test_of_causes_of_as_many_programs_one_that_contradicts_a_comment_is_first():
+    run = [line("LEAF-01.1", "leaves", divergences=lower(), contradicted=[])]
+    run.append(line("ACCUM-02.1", "accumulation", divergences=doubled(), contradicted=[4]))
+    assert [cause.shown["id"] for cause in causes(run)] == ["ACCUM-02.1", "LEAF-01.1"]
+
+
+def test_comments_that_a_trace_contradicts_are_those_that_the_oracle_meets():
+    source = "x = torch.ones(2)\nx * 2  # tensor([2., 2.])\nx.sum()  # tensor(3.)\nx + 1\n"
+    program = Program("T-01.1", "leaves", source, "", rule="T-01")
+    expected = trace(program, find("impl"))
+    assert contradicted(program, expected) == [4]
+    assert contradicted(program, expected, unmet(program, expected)) == []
+    tripled = trace(program, changed(ones=lambda size: torch.full((size,), 3.0)))
+    assert contradicted(program, tripled, unmet(program, expected)) == [3]
+    refusing = trace(program, changed(ones=None))
+    assert contradicted(program, refusing, unmet(program, expected)) == [3]
+
+
 def test_finding_is_shown_only_where_no_rule_of_another_chapter_tells_it():
     run = [line("FIND-01.1", "findings", divergences=lower())]
     assert causes(run)[0].shown["id"] == "FIND-01.1"
@@ -183,7 +214,7 @@ def test_attribute_that_a_statement_reads_is_the_field():
     at = {"values": divergence(1, None, "result.value", 1, 0)}
     at["values"]["line"] = 3
     (only,) = causes([line("SEED-01.1", "seeds", source=source, divergences=at)])
-    assert only.difference.field == "_version"
+    assert only.difference.field == "version"
 
 
 def test_convention_of_most_programs_is_said():

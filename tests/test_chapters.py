@@ -1,5 +1,6 @@
 """Chapters: rules and programs, and a clear error for each kind of mistake."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import main as conform
+from conformance.program.classes import classes_of
 from conformance.suite.chapters import ChapterError, read_chapter, read_spec
+from conformance.suite.metadata import address
 
 
 def main(arguments: list[str]) -> int:
@@ -170,3 +173,75 @@ def test_the_check_is_a_command(tmp_path):
     command = [sys.executable, "-m", "conformance.cli", "check", "--without-history", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+METADATA = """\
+# A chapter
+
+> class: complex
+
+Its intro.
+
+## AA-01 A rule
+
+> contradicts: torch.Tensor.retain_grad, notes/autograd#saving-tensors; device: cpu;
+> informative; may differ: memory, diagnostics
+
+Its prose.
+
+```python
+x = torch.ones(1)
+```
+
+## AA-02 Another rule
+
+```python
+x = torch.ones(1)
+```
+"""
+
+
+def test_metadata_of_rules(tmp_path: Path) -> None:
+    (tmp_path / "01-a.md").write_text(METADATA)
+    chapter = read_chapter(tmp_path / "01-a.md")
+    first, second = chapter.rules
+    assert (chapter.prose, first.prose) == ("Its intro.", "Its prose.")
+    found = first.metadata
+    assert (found.standing, found.device, found.normative) == ("contradicts", "cpu", False)
+    assert [address(place) for place in found.places] == [
+        "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html",
+        "https://docs.pytorch.org/docs/stable/notes/autograd.html#saving-tensors",
+    ]
+    assert first.programs[0].may_differ == ("memory", "diagnostics")
+    assert (second.metadata.standing, second.metadata.of_class) == ("observed", "complex")
+    assert classes_of(second.programs[0]) == ("complex",)
+
+
+@pytest.mark.parametrize(
+    ("place", "page"),
+    [
+        ("torch.grad", "generated/torch.grad.html"),
+        ("torch.inference_mode", "generated/torch.autograd.grad_mode.inference_mode.html"),
+        ("torch.nn.Module.to", "generated/torch.nn.Module.html#torch.nn.Module.to"),
+        ("torch.library.custom_op", "library.html#torch.library.custom_op"),
+        ("torch.overrides#a.is_tensor_like", "torch.overrides.html#a.is_tensor_like"),
+        ("notes/autograd", "notes/autograd.html"),
+    ],
+)
+def test_addresses_of_places(place: str, page: str) -> None:
+    assert address(place) == f"https://docs.pytorch.org/docs/stable/{page}"
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("clas: core", "not metadata of a rule: 'clas: core'"),
+        ("class: nothing", "class: 'nothing' is none of core, complex"),
+        ("documented: somewhere", "not a public name"),
+        ("may differ: colours", "may differ: 'colours' is none of values"),
+    ],
+)
+def test_metadata_that_cannot_be_read(tmp_path: Path, field: str, message: str) -> None:
+    (tmp_path / "01-a.md").write_text(METADATA.replace("class: complex", field))
+    with pytest.raises(ChapterError, match=rf"01-a.md:3: {re.escape(message)}"):
+        read_chapter(tmp_path / "01-a.md")

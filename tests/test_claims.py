@@ -229,3 +229,26 @@ def test_a_claim_without_exception_has_its_versions() -> None:
     whole = {"values": ["2.15", "2.14"]}
     said = ["values, torch 2.15; also 2.14; 1 unsupported", "graph, torch 2.13; 1 unsupported"]
     assert qualified(GOOD, LACKING, whole=whole) == said
+
+
+def of(line: dict[str, Any], *classes: str) -> dict[str, Any]:
+    return {**line, "classes": list(classes)}
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([GOOD, of(BAD, "complex")], "core, values, torch 2.13"),
+        ([GOOD, of(LACKING, "sparse")], "core, values and graph, torch 2.13"),
+        (
+            [GOOD, of(GOOD, "complex"), of(BAD, "forward"), of(BROKEN, "complex", "forward")],
+            "core and complex, values and graph, torch 2.13",
+        ),
+        ([GOOD, of(GOOD, "complex")], "values and graph, torch 2.13"),
+        ([BAD, of(GOOD, "complex"), GOOD], "values, torch 2.13, in ties"),
+    ],
+)
+def test_a_claim_names_the_classes_in_which_it_holds(
+    lines: list[dict[str, Any]], said: str
+) -> None:
+    assert said in qualified(*lines)

@@ -19,8 +19,10 @@ from conformance.program.internals import internals
 from conformance.program.program import Program
 
 TORCH = find("torch")
-TENSOR_FIELDS = {field.name: field.level for field in fields_of("tensor")}
-GRAD_FIELDS = {field.name: field.level for field in fields_of("grad")}
+TENSOR_FIELDS, GRAD_FIELDS = (  # of strided tensors
+    {field.name: field.level for field in fields_of(of) if field.name != "sparse"}
+    for of in ("tensor", "grad")
+)
 SOURCE = """\
 x = torch.tensor([1., 2., 3.], requires_grad=True)
 y = x * x
@@ -502,3 +504,36 @@ def test_internals_that_differ_diverge_at_their_own_level():
     assert verdict.levels["values"] == "conforms"
     assert verdict.levels["memory"] == "diverges"
     assert compare(*traces, program, stated=False, levels=("values",)).outcome == "conforms"
+
+
+def test_a_permitted_difference_is_no_divergence_and_ends_its_level() -> None:
+    marked = "x = torch.ones(2)\nx._version  # 0 ; may differ: memory, diagnostics\nx.add_(1)\n"
+    changed = marked.replace("x._version", "x.add_(0)._version", 1)
+    made = compare(observed(marked), observed(changed), program(marked))
+    assert (made.outcome, made.divergences) == ("conforms", {})
+    permitted = made.permitted["memory"]
+    assert (permitted.line, permitted.expected, permitted.got) == (3, 0, 1)
+    assert made.to_json()["permitted"]["memory"]["line"] == 3
+    strict = compare(observed(marked), observed(changed), program(marked), permitting=False)
+    assert strict.levels["memory"] == "diverges"
+
+
+def test_a_rule_may_leave_a_level_open_in_all_its_programs() -> None:
+    source = "x = torch.ones(2)\nx._version\n"
+    other = observed(source.replace("x._version", "x.add_(0)._version"))
+    assert compare(observed(source), other, program(source)).levels["memory"] == "diverges"
+    assert compare(observed(source), other, program(source, may_differ=("memory",))).outcome == (
+        "conforms"
+    )
+
+
+def test_a_sparse_tensor_differs_from_a_strided_one_at_the_level_of_values():
+    """Also where it stores all elements; and in indices, and in whether it is coalesced."""
+    expected = "s = torch.tensor([1., 2.]).to_sparse()"
+    divergence = verdict(expected, "s = torch.tensor([1., 2.])").divergences["values"]
+    assert (divergence.field, divergence.got) == ("sparse", "not sparse")
+    other = expected.replace("[1., 2.]", "[1., 0., 2.]")
+    assert verdict(expected, other).divergences["values"].field == "shape"
+    moved = "s = torch.tensor([0., 1., 2.]).to_sparse()"
+    assert verdict(moved, other).divergences["values"].field == "sparse"
+    assert not verdict(expected, expected).divergences

@@ -258,6 +258,37 @@ def test_a_statement_that_raises_is_recorded_and_the_program_goes_on():
     assert made[3].changed == {"y": {"kind": "int", "value": 1}}
 
 
+@pytest.mark.parametrize("backend", [TORCH, find("impl")], ids=["torch", "impl"])
+def test_an_observation_asks_no_class_and_no_mode(backend):
+    """So that the log of a `__torch_function__` shows the program's calls, and nothing else."""
+    made = trace(
+        program(
+            """
+from torch.overrides import TorchFunctionMode
+class Noted(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs)
+class Mode(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        log.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+log = []
+x = torch.ones(2).as_subclass(Noted)
+y = x * 2
+mode = Mode().__enter__()
+z = torch.ones(2)
+z
+_ = mode.__exit__(None, None, None)
+[*log]
+"""
+        ),
+        backend,
+    )
+    assert [item["value"] for item in made.steps[-1].result["items"]] == ["mul", "ones"]
+
+
 def test_warnings_are_recorded_every_time_and_observation_makes_none():
     made = steps(
         "y = torch.ones(1, requires_grad=True) * 2\n"

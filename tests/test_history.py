@@ -184,6 +184,19 @@ def test_changes_have_the_older_and_the_newer_value(folder):
     assert (found.name, found.expected, found.got) == ("x", [3.0], [2.0])
 
 
+def test_a_difference_that_a_port_may_have_is_a_change_of_torch_all_the_same(tmp_path, backend):
+    marked = program("X", "  # may differ: values, graph, memory")
+    made = tmp_path / "history" / "cpu"
+    for version in ("2.15", "2.14", "2.13"):
+        record_version(made, version, version, [marked], of_version(version, backend))
+    assert [shown["versions"] for shown in content(made)[1]["traces"]] == [
+        ["2.15", "2.14"],
+        ["2.13"],
+    ]
+    (change,) = changes(marked, History(made).entry(marked))
+    assert (change.version, change.levels) == ("2.14", ("values",))
+
+
 def test_a_version_that_refuses_with_not_implemented_lacks_no_name(folder, backend):
     refused = {"2.15": "NotImplementedError('no')", "2.14": "ValueError('no')", "2.13": "gone"}
     asked = Program("MADE-03.1", "made", "refuse()\n", "", rule="MADE-03")

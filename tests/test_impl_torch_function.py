@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+import threading
 from typing import ClassVar
 
 import pytest
 
 import impl as torch
+from impl.overrides import TorchFunctionMode
 
 
 class Own(torch.Tensor):
@@ -201,3 +203,79 @@ def test_nothing_is_asked_while_disabled():
     with torch._C.DisableTorchFunctionSubclass():
         assert type(own + 1) is torch.Tensor
     assert type(own + 1) is Own
+
+
+class Log(TorchFunctionMode):
+    """A mode that notes the functions it is asked about."""
+
+    def __init__(self):
+        self.log = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.log.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_tensors_have_their_own_members_again_after_a_mode():
+    """The methods that ask stand in Tensor only meanwhile; nested modes are counted."""
+    before = dict(vars(torch.Tensor))
+    with Log(), Log() as inner:
+        assert vars(torch.Tensor)["__add__"] is not before["__add__"]
+        with pytest.raises(ZeroDivisionError), Log():
+            _ = 1 / 0
+        _ = torch.ones(2) + 1
+    assert inner.log == ["ones", "add"]
+    assert dict(vars(torch.Tensor)) == before
+
+
+def test_types_that_a_parser_accepted_are_asked_about_in_a_mode():
+    """Also in a thread that starts its mode while another one is in one; and not afterwards."""
+    x = torch.ones(2)
+    torch.exp(x)
+    seen = []
+
+    def work():
+        with Log() as other:
+            torch.exp(x)
+        torch.exp(x)
+        seen.append(other.log)
+
+    with Log() as mode:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        torch.exp(x)
+    torch.exp(x)
+    assert (mode.log, seen) == (["exp"], [["exp"]])
+
+
+def test_functions_written_in_python_ask_for_a_mode_and_refuse_as_before():
+    """Arguments that do not fit are refused by the function itself."""
+    x = torch.ones(2)
+    with Log() as mode:
+        torch.nn.functional.mse_loss(x, target=x)
+        with pytest.raises(TypeError, match="missing 1 required positional argument"):
+            torch.nn.functional.mse_loss(x)
+        torch.norm(x)
+    assert mode.log == ["mse_loss", "norm"]
+
+
+def test_a_mode_is_not_asked_by_the_implementation():
+    """The engine, Functions and the recording of views read flags and histories by themselves."""
+    x = torch.ones(2, 2, requires_grad=True)
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.view(4)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.view(2, 2)
+
+    view = x[0]
+    with Log() as mode:
+        y = Double.apply(x)
+        (y.sum() + view.sum()).backward()
+    assert mode.log == ["view", "sum", "sum", "add", "backward"]

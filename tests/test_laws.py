@@ -7,6 +7,7 @@ from conformance.backends import find
 from conformance.compare.compare import stated
 from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
+from conformance.neutral.compile import NotNeutral, neutral
 from conformance.program.program import Program
 from conformance.run.judge import Judge
 from conformance.settings.settings import Settings
@@ -50,6 +51,16 @@ def test_every_operator_of_the_samples_with_a_gradient_has_its_laws():
     assert len({program.operator for program in LAWS.values()}) > 500
     assert {name.split("/")[-1].partition("-")[0] for name in LAWS} == set(SENTENCES)
     assert {"law/mul/subset-a", "law/mul/subset-b"} <= set(LAWS)
+
+
+def test_a_port_in_any_language_can_run_them():
+    lacking = set()
+    for name, program in LAWS.items():
+        try:
+            neutral(program)
+        except NotNeutral:
+            lacking.add(name.rpartition("/")[0])
+    assert lacking == {"law/max_pool2d_with_indices_backward"}  # its sample calls with a star
 
 
 def test_what_a_subject_is_not_asked_for_has_its_reason():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 
 import made_runs
 import pytest
@@ -187,6 +188,45 @@ def test_merge_without_a_shard_is_incomplete(shards):
     assert "shard 1/2 is missing" in done.stderr
     assert "interrupted, 2 of 5 programs judged" in done.stdout
     assert not read_run(shards / "half.jsonl").complete
+
+
+def of_shards(folder, backend, *options, name):
+    """Run both shards of a run with these options; returns the names of the run files."""
+    files = [f"{name}-{number}.jsonl" for number in (1, 2)]
+    for number, file in enumerate(files, 1):
+        judge(backend, "--shard", f"{number}/2", "--run-file", file, *options, cwd=folder)
+    return files
+
+
+def test_what_the_shards_allowed_is_allowed_in_the_whole(tmp_path):
+    asked = of_shards(tmp_path, "lacking:namespace", "--allow-unsupported", name="allowed")
+    whole = judge(
+        *("lacking:namespace", "--allow-unsupported", "--junit", "w.xml", "--run-file", "w.jsonl"),
+        cwd=tmp_path,
+    )
+    done = merge(tmp_path, *asked, "-o", "m.jsonl", "--junit", "m.xml")
+    assert (done.returncode, whole.returncode) == (0, 0), done.stdout + done.stderr
+    assert "that was allowed (--allow-unsupported)" in " ".join(done.stdout.split())
+    assert without_time(tmp_path / "m.jsonl") == without_time(tmp_path / "w.jsonl")
+    counts = [
+        re.findall(r' (?:tests|failures|errors|skipped)="\d+"', (tmp_path / name).read_text())
+        for name in ("m.xml", "w.xml")
+    ]
+    assert counts[0] == counts[1]
+    strict = of_shards(tmp_path, "lacking:namespace", name="strict")
+    assert merge(tmp_path, strict[0], asked[1], "-o", "n.jsonl").returncode == 3
+    done = merge(tmp_path, *strict, "-o", "n.jsonl", "--allow-unsupported")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert read_run(tmp_path / "n.jsonl").header["allowed"] == ["unsupported"]
+
+
+def test_a_known_divergence_that_is_gone_fails_the_whole_as_its_shard(tmp_path):
+    entry = '[[known]]\nprogram = "LEAF-02.1"\nlevel = "values"\nreason = "once"\n'
+    (tmp_path / "known.toml").write_text(entry, "utf-8")
+    files = of_shards(tmp_path, "right:namespace", "--known", "known.toml", name="known")
+    done = merge(tmp_path, *files, "-o", "m.jsonl")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "LEAF-02.1 conforms at level values: remove the entry" in done.stdout
 
 
 def test_merge_of_what_does_not_belong_together_writes_nothing(shards):

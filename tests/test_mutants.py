@@ -17,9 +17,11 @@ from conformance.commands.mutants import selected
 from conformance.mutation import examine
 from conformance.mutation.examine import Examiner, Ground
 from conformance.mutation.mutant import CatalogueError, find_catalogue
+from conformance.run_files.reading import read_run
 from conformance.suite.suite import read_suite
 from mutants.catalogue import FOLDER, KINDS, catalogue, read
 from mutants.edits import Edit, EditError
+from mutants.five import MISTAKES
 from reports.mutants import page
 from reports.run import ReportError
 
@@ -27,7 +29,7 @@ from reports.run import ReportError
 SUBJECTS = (
     *("offsets", "pairs", "module_hooks", "optimisers", "schedulers", "clipping", "losses"),
     *("precision", "boundaries", "leaves", "printing", "random", "third_derivatives", "layouts"),
-    *("refusals", "signatures", "dispatch", "module_state"),
+    *("refusals", "signatures", "dispatch", "module_state", "sparse", "serialisation"),
 )
 
 
@@ -300,3 +302,13 @@ def test_the_page_refuses_what_is_no_examination() -> None:
         page({"schema": 7})
     with pytest.raises(ReportError):
         page(made_document(mutants=[finding("m", "vanished")]))
+
+
+def test_port_with_five_mistakes_diverges_in_a_rule_of_each(tmp_path: Path) -> None:
+    breaks = [mutant.breaks[-1] for mutant in catalogue() if mutant.name in MISTAKES]
+    assert len(breaks) == len(MISTAKES) == 5
+    rules = [option for rule in breaks for option in ("--rule", rule)]
+    sides = ("--backend", "mutants.five:port", "--oracle", "recorded:torch-2.15")
+    conform("run", *sides, *rules, "--run-file", "five.jsonl", cwd=tmp_path)
+    lines = read_run(tmp_path / "five.jsonl").programs
+    assert {line["rule"] for line in lines if line["outcome"] == "diverges"} == set(breaks)

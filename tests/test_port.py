@@ -304,6 +304,13 @@ def test_the_port_in_javascript(tmp_path):
     assert all(line["levels"].get("diagnostics") != "conforms" for line in lines)
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_laws_hold_on_a_port_without_an_oracle(tmp_path):
+    done = conform("run", "--backend", NODE, "--oracle", "none", "--id", "law/mul/*", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "programs: 6 conforms, 0 diverges" in done.stdout
+
+
 def test_the_port_in_rust(tmp_path):
     """One rule of each subject, or "not run" without a compiler; `rust` runs all of them."""
     rules = ("SEED-03", "ACCUM-02", "ALIAS-02", "INPLACE-11", "HOOKS-09")

@@ -18,6 +18,7 @@ from conformance.observe.trace import Step, Trace
 from conformance.program.program import Program
 from conformance.run_files.run import Run
 from conformance.suite.chapters import Chapter, read_chapter, read_spec
+from conformance.suite.texts import read_texts
 from reports.specification.parts import page_names
 from reports.specification.prose import Prose
 from reports.specification.site import build
@@ -94,7 +95,8 @@ def test_pages_of_chapters_that_are_gone_are_removed(
     (site / "notes.html").write_text("mine")
     build(chapters[:1], made, [], site)
     names = {path.name for path in site.iterdir()}
-    assert names == {"index.html", "checklist.html", "leaves.html", "notes.html", "site.json"}
+    pages = {f"{name}.html" for name in ("index", "checklist", "names", "errors", "classes")}
+    assert names == {*pages, "leaves.html", "notes.html", "site.json"}
 
 
 def test_a_program_without_a_trace_is_told_of(tmp_path: Path, chapters: list[Chapter]) -> None:
@@ -278,3 +280,77 @@ def test_a_claim_has_a_badge_with_its_exact_words(tmp_path: Path, chapters: list
     (badge,) = (tmp_path / "site" / "badges").glob("*-values.svg")
     assert "torch 2.13, except 1 known divergence" in badge.read_text("utf-8")
     assert f'href="badges/{badge.name}"' in (tmp_path / "site" / "index.html").read_text("utf-8")
+
+
+DEFINITIONS = """\
+# Definitions
+
+**leaf** A tensor without `grad_fn`.
+
+**tie**, **kink** A place.
+"""
+ALGORITHMS = """\
+# Algorithms
+
+## Backward(roots)
+
+1. A leaf. (LEAF-01)
+2. Others. (LEAF-*)
+"""
+RULE = """\
+## LEAF-0{} A rule
+
+Of a leaf and its {}.
+
+```python
+x = torch.max(torch.ones(2))
+```
+
+"""
+
+
+def test_texts_link_to_rules_and_rules_to_steps_and_definitions(tmp_path: Path) -> None:
+    spec = tmp_path / "spec"
+    spec.mkdir()
+    rules = RULE.format(1, "kinks") + RULE.format(2, "leaf")
+    (spec / "01-leaves.md").write_text(f"# Leaves\n\n> class: complex\n\n{rules}")
+    (spec / "00-definitions.md").write_text(DEFINITIONS)
+    (spec / "00-algorithms.md").write_text(ALGORITHMS)
+    chapters, texts = read_spec(spec), read_texts(spec)
+    site = tmp_path / "site"
+    build(chapters, recording(tmp_path, chapters), [], site, texts=texts)
+    algorithms = (site / "algorithms.html").read_text("utf-8")
+    assert '<li id="Backward-1">' in algorithms
+    assert '<a href="leaves.html#LEAF-01">LEAF-01</a>' in algorithms
+    assert '<a href="leaves.html">LEAF-*</a>' in algorithms
+    leaves = (site / "leaves.html").read_text("utf-8")
+    assert '<a href="algorithms.html#Backward-1">Backward 1</a>' in leaves
+    assert '<a href="algorithms.html#Backward-2">Backward 2</a>' in leaves
+    assert leaves.count('href="definitions.html#term-leaf"') == 1
+    assert 'href="definitions.html#term-tie" class="term">kinks</a>' in leaves
+    assert 'id="term-leaf"' in (site / "definitions.html").read_text("utf-8")
+    assert "max Tensor.max" not in text(site, "names.html")
+    assert "max torch.max" in text(site, "names.html")
+    assert "complex complex tensors and their gradients 2 2 · 2 · ·" in text(site, "classes.html")
+
+
+def test_the_index_of_errors_has_the_class_and_text_of_each(tmp_path: Path) -> None:
+    spec = tmp_path / "spec"
+    spec.mkdir()
+    (spec / "01-seeds.md").write_text(
+        "# Seeds\n\n## SEED-01 A rule\n\n```python\n"
+        "torch.ones(2).backward()  # raises RuntimeError\n```\n"
+    )
+    chapters = read_spec(spec)
+    error = {"type": "RuntimeError", "message": "element 0 of tensors does not require grad"}
+    header = HEADER
+    record(
+        tmp_path / "made.jsonl",
+        header,
+        chapters[0].programs,
+        lambda program: Trace([Step(0, 2, {}, error=error)]),
+    )
+    build(chapters, Recording(tmp_path / "made.jsonl"), [], tmp_path / "site")
+    assert "RuntimeError: element 0 of tensors does not require grad SEED-01" in text(
+        tmp_path / "site", "errors.html"
+    )

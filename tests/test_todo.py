@@ -67,6 +67,35 @@ def test_way_of_a_port_begins_with_the_operations_that_it_has():
     assert {step.operations for step in steps} == {("get.grad",), ("method.cumsum",)}
 
 
+@pytest.mark.parametrize(
+    ("reason", "have"),
+    [
+        ("line 4: the backend lacks Tensor.cumsum", {"torch.ones", "method.exp", "method.sin"}),
+        ("line 4: the backend lacks a product", {"torch.ones", "method.exp"}),
+        ("method.cumsum", {"torch.ones", "method.exp", "method.sin"}),
+        ("Tensor.register_hook", {"torch.ones", "method.exp", "method.sin", "method.cumsum"}),
+        ("torch.float16", set()),
+        ("a product", set()),
+        ("", set()),
+    ],
+)
+def test_what_came_before_an_operation_that_is_lacking_is_there(reason, have):
+    source = "x = torch.ones(2)\ny = x.exp()\nz = y.sin().cumsum(0)\n"
+    lacking = program("A", source + "z.register_hook(lambda g: g.log())\n")
+    lines = [made_runs.uncompared("A.1", "seeds", "unsupported", reason)]
+    assert had(needs([lacking]), lines) == have
+
+
+def test_what_one_program_lacks_is_not_there_because_it_came_early_in_another():
+    one = program("A", "x = torch.ones(2, dtype=torch.float16)\ny = x.exp()")
+    two = program("B", "x = torch.ones(2).exp()")
+    lines = [
+        made_runs.uncompared("A.1", "seeds", "unsupported", "line 3: the backend lacks a dtype"),
+        made_runs.uncompared("B.1", "seeds", "unsupported", "torch.ones"),
+    ]
+    assert had(needs([one, two]), lines) == {"torch.float16"}
+
+
 def test_operation_that_unlocks_more_programs_comes_first():
     programs = [program(f"P{n}", "x = torch.ones(2)\nx.exp()") for n in range(3)]
     programs += [program("Q", "x = torch.ones(2)\nx.log()")]

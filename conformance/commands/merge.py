@@ -14,7 +14,6 @@ from conformance.run.plan import alone_with, check_writable, known_divergences, 
 from conformance.run.progress import summarise
 from conformance.run_files.merge import Merged
 from conformance.run_files.reading import read_run
-from conformance.run_files.run import Run
 from conformance.run_files.writing import RunWriter
 from conformance.settings.settings import Settings, read_settings
 from conformance.suite.suite import Selection, read_suite
@@ -32,7 +31,9 @@ def _merge(options: argparse.Namespace) -> int:
     with one_paragraph():
         runs = [read_run(path) for path in options.run_files]
         merged = Merged(runs)
-        settings = _settings(options, runs[0])
+        settings = _settings(options, merged)
+        if settings.allow_unsupported:
+            merged.header["allowed"] = ["unsupported"]
         suite = read_suite(settings.spec, settings.findings)
     known = known_divergences(settings, suite)
     for path in (options.output, *settings.outputs):
@@ -41,7 +42,8 @@ def _merge(options: argparse.Namespace) -> int:
     with writing(options.output):
         writer = RunWriter(options.output, merged.header, suite.ids(), merged.lines)
     lines = writer.in_suite_order()
-    result = ended(merged.header, lines, settings, suite, known, complete)
+    gone = () if settings.known else merged.stale
+    result = ended(merged.header, lines, settings, suite, known, complete, gone=gone)
     result = written(result, settings, writer)
     summarise(Terminal(), result)
     for sentence in () if complete else merged.missing:
@@ -49,14 +51,15 @@ def _merge(options: argparse.Namespace) -> int:
     return result.code()
 
 
-def _settings(options: argparse.Namespace, run: Run) -> Settings:
+def _settings(options: argparse.Namespace, merged: Merged) -> Settings:
     """The settings of the command line, completed from the runs' header."""
-    header = run.header
+    header, asked = merged.header, read_settings(options)
     return replace(
-        read_settings(options),
+        asked,
+        allow_unsupported=asked.allow_unsupported or "unsupported" in header.get("allowed", ()),
         backend=header["backend"]["name"],
         oracle=header["oracle"]["name"],
         seed=header["seed"],
         default_dtype=header.get("default_dtype", "float32"),
-        selection=Selection(levels=run.levels),
+        selection=Selection(levels=tuple(header["selection"]["levels"])),
     )

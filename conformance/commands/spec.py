@@ -14,6 +14,7 @@ from conformance.run.plan import WrongInput, check_folder, one_paragraph
 from conformance.run_files.reading import read_run
 from conformance.settings.options import RECORDING
 from conformance.suite.chapters import read_spec
+from conformance.suite.texts import read_texts
 
 
 def specification(options: argparse.Namespace) -> int:
@@ -30,11 +31,11 @@ def specification(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise WrongInput(f"the site cannot be made here: {error}.") from None
     with Terminal(sys.stderr).status("reading the specification") as status, one_paragraph():
-        chapters = read_spec(options.spec)
+        chapters, texts = read_spec(options.spec), read_texts(options.spec)
         recording = find_recording(options.oracle)
         runs = [read_run(path) for path in options.run or ()]
         try:
-            missing = site.build(chapters, recording, runs, options.site, status.update)
+            missing = site.build(chapters, recording, runs, options.site, status.update, texts)
         except MalformedNote as error:
             raise WrongInput(str(error)) from None
     for problem in missing:

@@ -45,6 +45,9 @@ def _shows_tensor(literal: TensorLiteral, got: dict[str, Any]) -> bool:
     values, dtype, flag = got["values"], got["dtype"], got.get("requires_grad")
     if got["shape"] != list(literal.shape) or not isinstance(values, list):
         return False
+    indices = None if literal.indices is None else list(map(list, literal.indices))
+    if got.get("sparse", {}).get("indices") != indices:
+        return False
     if literal.dtype is not None and dtype != literal.dtype:
         return False
     if literal.requires_grad is not None and flag not in (None, literal.requires_grad):
@@ -118,16 +121,33 @@ def _tensor_text(observed: dict[str, Any]) -> str:
     shape = observed["shape"]
     if not isinstance(values, list) or not isinstance(shape, list):
         return f"tensor(<values cannot be read: {values}>)"
-    text = _nested(values, shape)
-    if not values and shape != [0]:
+    if "sparse" in observed:
+        text = _sparse_parts(observed["sparse"], values, shape)
+    elif not values and shape != [0]:
         text = f"[], size={tuple(shape)}"
-    if dtype not in ("float32", "int64", "bool", "complex64") or not values:
+    else:
+        text = _nested(values, shape)
+    usual = dtype in ("float32", "int64", "bool", "complex64")
+    if not usual or not (values or "sparse" in observed):
         text += f", dtype=torch.{dtype}"
     if observed.get("grad_fn") and isinstance(observed["grad_fn"], str):
         text += f", grad_fn=<{observed['grad_fn']}>"
     elif observed.get("requires_grad") is True:
         text += ", requires_grad=True"
     return f"tensor({text})"
+
+
+def _sparse_parts(sparse: dict[str, Any], values: list[Any], shape: list[int]) -> str:
+    """The indices, the stored values and the layout of a sparse tensor."""
+    indices = sparse["indices"]
+    count = len(indices[0]) if indices else 1
+    stored = [count, *shape[len(indices) :]]
+    shown = f"[], size={tuple(stored)}" if 0 in stored else _nested(values, stored)
+    places = f"[], size={(len(indices), 0)}" if not count else str(indices)
+    return (
+        f"indices=tensor({places}), values=tensor({shown}), size={tuple(shape)}, nnz={count}, "
+        f"layout=torch.{sparse['layout']}"
+    )
 
 
 def _nested(values: list[Any], shape: list[int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,11 +58,24 @@ def unmet(
     return failures
 
 
+def contradicted(program: Program, trace: Trace, excused: Iterable[Unmet] = ()) -> list[int]:
+    """The lines of the program whose normative comments a backend's trace contradicts.
+
+    A trace may diverge where no comment says anything; where it contradicts one, the rule itself
+    is broken. An error that no comment announces contradicts none. Comments that are ``excused``,
+    since the oracle does not meet them either, are left out.
+    """
+    announced = {statement.line: bool(statement.expects) for statement in program.statements}
+    left_out = {failure.line for failure in excused}
+    lines = [failure.line for failure in unmet(program, trace)]
+    return [line for line in dict.fromkeys(lines) if announced[line] and line not in left_out]
+
+
 def _difference(
     expectation: Expectation, statement: Statement, step: Any, state: dict[str, Any]
 ) -> str | None:
     """Return the actual value as text, or None where the expectation is met."""
-    if expectation.kind == "unspecified":
+    if expectation.kind in ("unspecified", "may differ"):
         return None
     if expectation.kind == "raises":
         if step.error is None:

@@ -46,7 +46,8 @@ class Verdict:
 
     `levels` says of every level conforms, diverges or not_applicable; `ulp` holds the largest
     error per dtype in units in the last place; `specification` the comments that the oracle
-    itself does not meet.
+    itself does not meet; `permitted` the differences that the specification lets a port have, at
+    which the comparison of their level ended.
     """
 
     outcome: str
@@ -55,6 +56,7 @@ class Verdict:
     ulp: dict[str, float] = field(default_factory=dict)
     reason: str | None = None
     specification: list[Unmet] = field(default_factory=list)
+    permitted: dict[str, Divergence] = field(default_factory=dict)
 
     def earliest(self, levels: Collection[str] = LEVELS) -> tuple[str, Divergence] | None:
         """The level and the divergence of the first statement that diverges at one of the levels;
@@ -68,7 +70,7 @@ class Verdict:
         return cls(outcome, dict.fromkeys(LEVELS, "not_applicable"), reason=reason)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object; `reason` only where there is one."""
+        """Return a JSON object; `reason` and `permitted` only where there is something to say."""
         data: dict[str, Any] = {
             "outcome": self.outcome,
             "levels": self.levels,
@@ -76,4 +78,6 @@ class Verdict:
             "specification": [failure.to_json() for failure in self.specification],
             "ulp": self.ulp,
         }
+        if self.permitted:
+            data["permitted"] = {level: d.to_json() for level, d in self.permitted.items()}
         return data if self.reason is None else {**data, "reason": self.reason}

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypedDict
 from conformance.base.forms import Count
 from conformance.execution.trace_file import RecordingError, TraceFile
 from conformance.observe.trace import Trace, TraceError
+from conformance.program.expectations import OPEN
 from conformance.program.program import Program
 
 PREFIX = "recorded:"
@@ -42,7 +43,7 @@ def fingerprint(program: Program) -> str:
     these.
     """
     text = program.code
-    if "unspecified" in program.source:
+    if any(word in program.source for word in OPEN):
         text += (
             f"# {[statement.index for statement in program.statements if statement.unspecified]}"
         )

@@ -101,7 +101,9 @@ def difference(program: Program, one: Shown, other: Shown) -> Verdict:
     Both have to have every name that the program uses.
     """
     if one.trace is not None and other.trace is not None:
-        return compare(one.trace, with_plain_errors(other.trace), program, stated=False)
+        return compare(
+            one.trace, with_plain_errors(other.trace), program, stated=False, permitting=False
+        )
     older, newer = (shown.died or "the process goes on" for shown in (one, other))
     if older == newer:
         return Verdict("conforms")

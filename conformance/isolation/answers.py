@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from conformance.observe.fields import CONTAINERS, KINDS, fields_of
+from conformance.observe.fields import CONTAINERS, KINDS, Comparator, Field, fields_of
 from conformance.observe.trace import Observation, Step, Trace, TraceError
 from conformance.program.program import Program
 
@@ -16,8 +16,11 @@ _CONTAINER_ITEMS = {kind: {"items": (form,)} for kind, form in CONTAINERS.items(
 
 def _types(of: str, optional: bool = False) -> dict[str, tuple[type, ...]]:
     """The types of the fields without which an observation cannot be compared, or of all others."""
-    rows = (row for row in fields_of(of) if (row.level != "values") is optional)
-    return {row.name: row.types for row in rows}
+    return {row.name: row.types for row in fields_of(of) if _is_optional(row) is optional}
+
+
+def _is_optional(row: Field) -> bool:
+    return row.level != "values" or row.comparator is Comparator.SPARSE
 
 
 _REQUIRED = {kind: _CONTAINER_ITEMS.get(kind) or _types(kind) for kind in KINDS_OF_PORTS}
@@ -28,6 +31,7 @@ _KNOWN = {
 
 _GRAD = _types("grad")
 _OPTIONAL = _types("tensor", optional=True)
+_NOT_OF_SPARSE = {"strides", "offset", "storage"}
 
 RESULT = "result"
 """The label of a storage that was first seen in the value of an expression."""
@@ -50,7 +54,12 @@ def read_trace(
     if not isinstance(steps, list) or len(steps) > len(statements):
         raise TraceError(f'not a trace: "steps" is not a list of up to {len(statements)}')
     expected, of_gradients = (
-        {row.name for row in fields_of(of) if row.level in levels} - set(without)
+        {
+            row.name
+            for row in fields_of(of)
+            if row.level in levels and row.comparator is not Comparator.SPARSE
+        }
+        - set(without)
         for of in ("tensor", "grad")
     )
     reader = _Reader(expected, of_gradients)
@@ -82,7 +91,7 @@ def _part(name: str | None, key: Any) -> str | None:
 class _Reader:
     """Reads one trace's steps in order; labels a storage with the first name that had it."""
 
-    def __init__(self, fields: Collection[str], grad_fields: Collection[str]) -> None:
+    def __init__(self, fields: set[str], grad_fields: set[str]) -> None:
         self.fields = fields
         self.grad_fields = grad_fields
         self.live: dict[str, None] = {}
@@ -128,7 +137,7 @@ class _Reader:
         return seen
 
     def _tensor(self, seen: Observation, name: str) -> Observation:
-        for field in self.fields:
+        for field in self.fields - _NOT_OF_SPARSE if "sparse" in seen else self.fields:
             if field not in seen:
                 raise TraceError(
                     f'{name} has no "{field}", which belongs to a level that the port claims '
@@ -139,7 +148,8 @@ class _Reader:
         seen = {**seen, **_elements(seen, name)}
         if isinstance(grad := seen["grad"], dict):
             grad = {key: value for key, value in grad.items() if key in _KNOWN["grad"]}
-            _check(grad, {**_GRAD, **dict.fromkeys(self.grad_fields, object)}, f"{name}.grad")
+            fields = self.grad_fields - _NOT_OF_SPARSE if "sparse" in grad else self.grad_fields
+            _check(grad, {**_GRAD, **dict.fromkeys(fields, object)}, f"{name}.grad")
             seen["grad"] = {**grad, **_elements(grad, f"{name}.grad")}
         if "storage" in seen:
             seen["storage"] = self._label(seen["storage"], name)
@@ -190,7 +200,8 @@ def _check_error(error: dict[str, Any]) -> None:
 def _elements(data: Observation, name: str) -> dict[str, Any]:
     """The values of a tensor or gradient, as many as its shape says, floats where it has floats."""
     shape, values = data["shape"], data["values"]
-    if not all(type(size) is int for size in shape) or len(values) != math.prod(shape):
+    stored = "sparse" in data or len(values) == math.prod(shape)
+    if not all(type(size) is int for size in shape) or not stored:
         raise TraceError(f"not a trace: {name} has {len(values)} values for the shape {shape}")
     if "float" in data["dtype"] or "complex" in data["dtype"]:
         return {"values": _floating(values, name)}

@@ -112,7 +112,7 @@ class Trial:
 
 
 def _difference(program: Program, expected: Trace, got: Trace) -> dict[str, Any] | None:
-    verdict = compare(expected, got, program, stated=False)
+    verdict = compare(expected, got, program, stated=False, permitting=False)
     if verdict.outcome == "conforms":
         return None
     if (found := verdict.earliest()) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,11 +16,49 @@ def operations(form: dict[str, Any]) -> frozenset[str]:
     return frozenset(_found(form["statements"])) - FREE
 
 
-def _found(part: Any) -> Iterator[str]:
+_ATTRIBUTE = re.compile(r"(?:method|get|set|delete)\.(\w+)")
+
+
+def is_named(operation: str, text: str) -> bool:
+    """Whether a text is the name of an operation, in the neutral form or in Python's words
+    (`Tensor.cumsum` for `method.cumsum`)."""
+    attribute = _ATTRIBUTE.fullmatch(operation)
+    return text == operation or (attribute is not None and text == f"Tensor.{attribute[1]}")
+
+
+def before(form: dict[str, Any], name: str, line: int | None = None) -> frozenset[str]:
+    """The operations that a program has done when it comes to the first one of this name, in this
+    line where one is given; if there is none of the name, those of all lines before, or none.
+
+    Operations of functions are not among them: a function is called later, if at all.
+    """
+    done: frozenset[str] = frozenset()
+    for statement in form["statements"]:
+        here = done
+        if line is None or statement["line"] <= line:
+            for step in _flat(statement["steps"]):
+                names = frozenset(_found(step, functions=False))
+                if line in (None, statement["line"]) and any(is_named(op, name) for op in names):
+                    return here - FREE
+                here |= names
+        if line is not None and statement["line"] >= line:
+            return done - FREE
+        done = here
+    return frozenset()
+
+
+def _flat(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Steps in order, each without its body, whose steps follow."""
+    for step in steps:
+        yield {**step, "body": []}
+        yield from _flat(step.get("body", []))
+
+
+def _found(part: Any, functions: bool = True) -> Iterator[str]:
     """The names in a part of the form: of steps, of the functions in them, and of values."""
     if isinstance(part, list):
         for item in part:
-            yield from _found(item)
+            yield from _found(item, functions)
     elif isinstance(part, dict):
         if isinstance(part.get("op"), str):
             yield part["op"]
@@ -27,5 +66,5 @@ def _found(part: Any) -> Iterator[str]:
             if isinstance(part.get(kind), str):
                 yield f"{kind}.{part[kind]}"
         for key, item in part.items():
-            if key != "source":
-                yield from _found(item)
+            if key != "source" and (functions or key != "function"):
+                yield from _found(item, functions)

@@ -29,6 +29,7 @@ class Comparator(Enum):
     OFFSET = "equal, unless both tensors have no elements"
     PARTITION = "equal up to names: what one side gives one name has one name on the other"
     GRADIENT = "None, or field by field by the rows of a gradient"
+    SPARSE = "equal; left out of a tensor that is not sparse"
     SHOWN = "not compared"
 
 
@@ -64,8 +65,12 @@ FIELDS = (
           "its sizes", essential=True, expression="shape"),
     Field("dtype", "tensor", "values", _R.dtype, _C.EXACT, (str,),
           'its name, such as `"float32"`', essential=True, expression="dtype"),
+    Field("sparse", "tensor", "values", _R.sparse, _C.SPARSE, (dict,),
+          'of a sparse tensor only: `layout`, such as `"sparse_coo"`, `indices`, a list for each '
+          "sparse dimension, and `coalesced`, whether the indices are sorted and distinct"),
     Field("values", "tensor", "values", _R.values, _C.ELEMENTS, (list,),
-          "the elements, flat and row-major", essential=True, rank=5, expression=""),
+          "the elements, flat and row-major; of a sparse tensor those that it stores, in their "
+          "order", essential=True, rank=5, expression=""),
     Field("grad", "tensor", "values", _R.grad, _C.GRADIENT, (dict, _NONE),
           "null, or the fields of the gradient, below", essential=True, rank=6),
     Field("requires_grad", "tensor", "graph", _R.requires_grad, _C.EXACT, (bool,),
@@ -79,7 +84,8 @@ FIELDS = (
     Field("output_nr", "tensor", "graph", _R.output_nr, _C.EXACT, (int,),
           "its number among the outputs of its `grad_fn`"),
     Field("strides", "tensor", "memory", _R.strides, _C.STRIDES, (list,),
-          "in elements", rank=4, expression="stride()"),
+          "in elements; of a sparse tensor neither these nor offset and storage", rank=4,
+          expression="stride()"),
     Field("offset", "tensor", "memory", _R.offset, _C.OFFSET, (int,),
           "of its first element in the storage, in elements", rank=3),
     Field("version", "tensor", "memory", _R.version, _C.EXACT, (int,),
@@ -98,8 +104,10 @@ FIELDS = (
           "its sizes", essential=True),
     Field("dtype", "grad", "values", _R.dtype, _C.EXACT, (str,),
           "its name", essential=True),
+    Field("sparse", "grad", "values", _R.sparse, _C.SPARSE, (dict,),
+          "of a sparse gradient only: as of a tensor"),
     Field("values", "grad", "values", _R.values, _C.ELEMENTS, (list,),
-          "the elements, flat and row-major", essential=True, rank=2),
+          "the elements, as of a tensor", essential=True, rank=2),
     Field("strides", "grad", "memory", _R.strides, _C.STRIDES, (list,),
           "in elements", rank=1),
     Field("same", "grad", "memory", _R.same_grad, _C.EXACT, (bool,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -39,6 +39,8 @@ class Observer:
         self._tensor_class = _class(namespace, "Tensor")
         self._size_class: Any = _class(namespace, "Size")
         self._dtype_class = _class(namespace, "dtype")
+        self._unasked = _unasked(namespace)
+        self.unread_device: Any = None  # the device whose tensors' elements are not read
         self._labels: dict[Any, str] = {}
         self._taken: set[str] = set()
         self._storages: list[Any] = []
@@ -58,9 +60,10 @@ class Observer:
 
     @contextmanager
     def _looking_at(self, live: Mapping[str, Any]) -> Iterator[None]:
-        """Keep the live names during an observation, whose warnings are not the program's."""
+        """Keep the live names during an observation, whose warnings are not the program's and about
+        which no `__torch_function__` of the program is asked."""
         self._live = live
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), self._unasked():
             warnings.simplefilter("ignore")
             try:
                 yield
@@ -163,6 +166,14 @@ class Observer:
                     found[field.name] = value
         return found
 
+    def text(self, value: Any) -> str:
+        """Return `str(value)`, without what differs by process."""
+        return text(value)
+
+    def numbers(self, tensor: Any) -> Any:
+        """Return the numbers of a tensor, in lists as deep as it has dimensions."""
+        return tensor.tolist()
+
     def dtype_name(self, dtype: Any) -> str:
         """Return the name of a dtype, without that of its module."""
         name = self._dtypes.get(dtype)
@@ -259,6 +270,11 @@ def _reference(value: Any) -> Callable[[], Any]:
         return weakref.ref(value)
     except TypeError:
         return lambda: value
+
+
+def _unasked(namespace: Any) -> Callable[[], AbstractContextManager[Any]]:
+    """Return the class of blocks in which neither classes nor modes are asked, if there is one."""
+    return getattr(getattr(namespace, "_C", None), "DisableTorchFunction", nullcontext)
 
 
 def _class(namespace: Any, name: str) -> type | None:

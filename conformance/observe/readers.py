@@ -41,9 +41,28 @@ def dtype(observer: Observer, tensor: Any, name: str | None) -> str:
     return observer.dtype_name(tensor.dtype)
 
 
-def values(observer: Observer, tensor: Any, name: str | None) -> list[Any]:
+def is_sparse(tensor: Any) -> bool:
+    """Say whether a tensor stores its elements with their indices (torch.sparse_coo)."""
+    return getattr(tensor, "is_sparse", False) is True
+
+
+def sparse(observer: Observer, tensor: Any, name: str | None) -> dict[str, Any]:
+    if not is_sparse(tensor):
+        return ABSENT
+    return {
+        "layout": text(tensor.layout).rpartition(".")[2],
+        "indices": [list(map(int, row)) for row in tensor._indices().tolist()],
+        "coalesced": bool(tensor.is_coalesced()),
+    }
+
+
+def values(observer: Observer, tensor: Any, name: str | None) -> Any:
+    if observer.unread_device is not None and tensor.device == observer.unread_device:
+        return ABSENT
+    if is_sparse(tensor):
+        tensor = tensor._values().detach()
     shape = tensor.shape
-    values = tensor.tolist()
+    values = observer.numbers(tensor)
     if not isinstance(values, list):
         values = [values]
     for _ in range(len(shape) - 1):
@@ -92,11 +111,11 @@ def output_nr(observer: Observer, tensor: Any, name: str | None) -> int:
 
 
 def strides(observer: Observer, tensor: Any, name: str | None) -> list[int]:
-    return list(map(int, tensor.stride()))
+    return ABSENT if is_sparse(tensor) else list(map(int, tensor.stride()))
 
 
 def offset(observer: Observer, tensor: Any, name: str | None) -> int:
-    return int(tensor.storage_offset())
+    return ABSENT if is_sparse(tensor) else int(tensor.storage_offset())
 
 
 def version(observer: Observer, tensor: Any, name: str | None) -> int:
@@ -108,6 +127,8 @@ def is_view(observer: Observer, tensor: Any, name: str | None) -> bool:
 
 
 def storage(observer: Observer, tensor: Any, name: str | None) -> str:
+    if is_sparse(tensor):
+        return ABSENT
     return observer.storage_label(tensor.untyped_storage(), name)
 
 
@@ -137,7 +158,7 @@ def pair(observer: Observer, value: Any, name: str | None) -> list[float | str]:
 
 
 def string(observer: Observer, value: Any, name: str | None) -> str:
-    return text(str(value))
+    return observer.text(str(value))
 
 
 def sizes(observer: Observer, value: Any, name: str | None) -> list[int]:

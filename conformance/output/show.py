@@ -59,6 +59,9 @@ def show(
     # The conclusion comes last, where it is still on the screen after a long trace.
     console.print()
     console.print(Text(failure(line, settings)), soft_wrap=True)
+    for level, one in line.get("permitted", {}).items():
+        text = f"permitted difference: {level}, line {one['line']}, {one['field']}"
+        console.print(Text(printable(text)), soft_wrap=True)
     if prose:
         said = "\n".join(map(printable, prose.split("\n")))
         console.print(Text(f"\n{line['rule']} in the specification:\n\n{said}"))

@@ -6,11 +6,17 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import order
+from conformance.base.words import listed
 from conformance.program.literals import read_literal
+
+OPEN = ("unspecified", "implementation-defined")
+"""Comments that leave a value open: no program may rely on it, or a port chooses and says what."""
 
 _FORMER = re.compile(r"before (\d+\.\d+): (.+)", re.DOTALL)
 _CLASS = re.compile(r"(raises|warns) ([A-Za-z_][\w.]*)(?:: (.+))?$", re.DOTALL)
+_DIFFER = re.compile(r"may differ: (.+)")
 _LOOKS_LIKE_CLASS = re.compile(r"(raises|warns) _?[A-Z]\w*")
 
 
@@ -20,10 +26,11 @@ class MalformedExpectation(ValueError):
 
 @dataclass(frozen=True)
 class Expectation:
-    """One normative comment: `kind` is 'value', 'raises', 'warns' or 'unspecified'.
+    """One normative comment: its `kind` is 'value', 'raises', 'warns', or left open.
 
-    `text` is the comment as written. `type` and `message` belong to raises and warns (`message` is
-    None where the comment leaves it out); `literal` belongs to value.
+    Left open are 'unspecified', written also as *implementation-defined*, and 'may differ'. `text`
+    is the comment as written. `type` and `message` belong to raises and warns (`message` is None
+    where the comment leaves it out); `literal` belongs to value; `levels` to may differ.
     """
 
     kind: str
@@ -31,6 +38,7 @@ class Expectation:
     type: str | None = None
     message: str | None = None
     literal: Any = field(default=None, compare=False)
+    levels: tuple[str, ...] = ()
 
 
 def read_comment(comment: str) -> tuple[Expectation, ...]:
@@ -98,8 +106,14 @@ def looks_literal(comment: str) -> bool:
 
 def _read_one(text: str, strict: bool) -> Expectation | None:
     text = text.strip()
-    if text == "unspecified":
+    if text in OPEN:
         return Expectation("unspecified", text)
+    if match := _DIFFER.fullmatch(text):
+        levels = tuple(one.strip() for one in match[1].split(","))
+        if set(levels) <= set(LEVELS):
+            return Expectation("may differ", text, levels=levels)
+        if strict:
+            raise MalformedExpectation(f"may differ: the levels are {listed(LEVELS)}, not {text!r}")
     if match := _CLASS.match(text):
         kind, name, message = match.groups()
         if name[:1].isupper() or name[:1] == "_" or "." in name:

@@ -15,13 +15,18 @@ _KINDS = {bool: "bool", int: "int", float: "float", complex: "complex", str: "st
 
 @dataclass(frozen=True)
 class TensorLiteral:
-    """`tensor([1., 2.], dtype=..., requires_grad=True)` as it stands in a comment."""
+    """`tensor([1., 2.], dtype=..., requires_grad=True)` as it stands in a comment.
+
+    Of a sparse one, `tensor(indices=..., values=..., size=...)`, `values` are those it stores, and
+    `indices` has a list for each sparse dimension.
+    """
 
     values: tuple[Any, ...]
     shape: tuple[int, ...]
     dtype: str | None = None
     requires_grad: bool | None = None
     grad_fn: str | None = None
+    indices: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ def _literal(node: ast.expr) -> Any:
             return SizeLiteral(tuple(_literal(args[0])) if args else ())
         case ast.Call(func=ast.Name(id="tensor"), args=[data], keywords=keywords):
             return _tensor(_literal(data), {k.arg or "**": k.value for k in keywords})
+        case ast.Call(func=ast.Name(id="tensor"), args=[], keywords=keywords):
+            return _sparse_tensor({k.arg or "**": _literal(k.value) for k in keywords})
         case ast.Call(func=function) if ast.unparse(function).startswith("torch.return_types."):
             return tuple(_literal(k.value) for k in node.keywords)
     raise ValueError(f"{ast.unparse(node)} is not a literal")
@@ -115,6 +122,22 @@ def _tensor(data: Any, options: dict[str, ast.expr]) -> TensorLiteral:
         dtype.name if dtype else None,
         read.get("requires_grad"),
         read.get("grad_fn"),
+    )
+
+
+def _sparse_tensor(parts: dict[str, Any]) -> TensorLiteral:
+    indices, values = parts.get("indices"), parts.get("values")
+    if not isinstance(indices, TensorLiteral) or not isinstance(values, TensorLiteral):
+        raise ValueError("a sparse tensor is shown with indices= and values=")
+    count = indices.shape[1]
+    rows = range(indices.shape[0])
+    return TensorLiteral(
+        values.values,
+        tuple(parts["size"]),
+        parts["dtype"].name if "dtype" in parts else values.dtype,
+        parts.get("requires_grad"),
+        parts.get("grad_fn"),
+        tuple(indices.values[row * count : (row + 1) * count] for row in rows),
     )
 
 

@@ -1,8 +1,7 @@
-"""Programs: a few lines of PyTorch source, cut into statements that are run one by one."""
+"""Programs: a few lines of PyTorch source with their subject."""
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import tokenize
@@ -10,64 +9,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
-from conformance.base.file_error import FileError
-from conformance.program.expectations import (
-    Expectation,
-    Former,
-    MalformedExpectation,
-    expected_of,
-    read_comment,
-    read_former,
-)
+from conformance.base.classes import CORE
+from conformance.program.expectations import Expectation, read_comment
 from conformance.program.givens import Given
+from conformance.program.statements import (
+    ProgramError,
+    Source,
+    Statement,
+    statements_of,
+    trailing_comments,
+)
 
 __all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
 
 
-class ProgramError(FileError):
-    """Source that is not a program."""
+OTHER_DEVICE = "other_device"
+"""The name by which a program has a second device, bound before its first statement: for torch on
+the CPU it is the meta device, for a backend on an accelerator the CPU."""
 
-
-@dataclass(frozen=True)
-class Statement:
-    """One top-level statement of a program; `line` and `end_line` count within `Program.paste()`.
-
-    `expects` are the statements of its comment, `former` those of comments below it, about older
-    versions; `assigns` are the names it binds, `imports` those among them that an import binds,
-    `shown` the names whose value a comment of it states. `given` is true for a given tensor's
-    statement.
-    """
-
-    index: int
-    source: str
-    line: int
-    end_line: int
-    expects: tuple[Expectation, ...]
-    former: tuple[Former, ...]
-    assigns: tuple[str, ...]
-    shown: tuple[str, ...]
-    imports: tuple[str, ...]
-    is_expression: bool
-    given: bool
-    code: CodeType
-
-    def expected(self, version: str | None) -> tuple[Expectation, ...]:
-        """The expectations that hold for a minor version of torch; without one, the newest."""
-        return expected_of(self.expects, self.former, version)
-
-    @property
-    def unspecified(self) -> bool:
-        """Say whether the values that this statement makes are not compared."""
-        return any(e.kind == "unspecified" for e in self.expects)
+_NAMED = re.compile(rf"\b{OTHER_DEVICE}\b(?!\s*=[^=])")
 
 
 @dataclass(frozen=True)
 class Program:
     """Source in PyTorch and its subject; `line` is that of its first source line in `file`.
 
+    Of its rule's metadata it has the class of ports, the device scope (any, cpu or accelerator)
+    and the levels at which a port may differ.
     Raises ProgramError, from `statements` and `paste`, for source that does not parse.
     """
 
@@ -81,11 +51,16 @@ class Program:
     dtype: str | None = None
     file: str | None = None
     line: int | None = None
+    of_class: str = CORE
+    device: str = "any"
+    may_differ: tuple[str, ...] = ()
 
     @cached_property
     def statements(self) -> list[Statement]:
         """The given tensors' statements, then the source's, in order."""
-        return _statements(self)
+        skipped = self._preamble.count("\n") - len(self.givens)
+        source = Source(self.paste(), self.filename, self.place, skipped, len(self.givens))
+        return statements_of(source)
 
     def unspecified(self) -> Iterator[set[str]]:
         """Yield, after each statement, the names with unspecified values: one set that changes."""
@@ -119,8 +94,16 @@ class Program:
         return "\n".join(line for line in lines if line is not None)
 
     @cached_property
+    def names_other_device(self) -> bool:
+        """Say whether the source names the other device (`OTHER_DEVICE`), and does not bind it."""
+        return OTHER_DEVICE in self.source and bool(_NAMED.search(self.source))
+
+    @cached_property
     def _preamble(self) -> str:
-        first = "" if not self.givens and _begins_with_import(self.source) else "import torch\n"
+        bare = not (self.givens or self.names_other_device)
+        first = "" if bare and _begins_with_import(self.source) else "import torch\n"
+        if self.names_other_device:
+            first += f'{OTHER_DEVICE} = torch.device("meta")\n'
         return first + "".join(given.source() + "\n" for given in self.givens)
 
     @property
@@ -135,13 +118,19 @@ class Program:
             return self.file, line
         return self.file, self.line + within - 1
 
+    def runs_on(self, device: str | None) -> bool:
+        """Whether a backend of this device can be held to it: it may be about others only."""
+        if self.device == "any":
+            return True
+        return is_accelerator(device) == (self.device == "accelerator")
+
     def __reduce__(self) -> tuple[Any, ...]:
         # The cached statements hold compiled code, which cannot be pickled.
         return Program.from_json, (self.to_json(),)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object from which `from_json` makes the program again."""
-        return {
+        data: dict[str, Any] = {
             "id": self.id,
             "area": self.area,
             "source": self.source,
@@ -153,16 +142,28 @@ class Program:
             "file": self.file,
             "line": self.line,
         }
+        if self.of_class != CORE:
+            data["of_class"] = self.of_class
+        if self.device != "any":
+            data["device"] = self.device
+        if self.may_differ:
+            data["may_differ"] = list(self.may_differ)
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Program:
         """Return the program that `to_json` wrote; raises ProgramError for anything else."""
         try:
             givens = tuple(Given.from_json(g) for g in data.get("givens", ()))
-            fields = {k: v for k, v in data.items() if k != "givens"}
-            return cls(givens=givens, **fields)
+            fields = {k: v for k, v in data.items() if k not in ("givens", "may_differ")}
+            return cls(givens=givens, may_differ=tuple(data.get("may_differ", ())), **fields)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise ProgramError(None, None, f"not a program: {error}") from error
+
+
+def is_accelerator(device: str | None) -> bool:
+    """Whether the device of a backend, such as `cuda:0`, has streams and threads of its own."""
+    return device is not None and not device.startswith(("cpu", "meta"))
 
 
 def shown_path(path: Path) -> str:
@@ -181,217 +182,8 @@ def _begins_with_import(source: str) -> bool:
     return False
 
 
-def _statements(program: Program) -> list[Statement]:
-    text = program.paste()
-    try:
-        tree = ast.parse(text, program.filename)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None) or 1
-        message = getattr(error, "msg", None) or str(error)
-        raise ProgramError(*program.place(line), f"does not parse: {message}") from error
-    skipped = 1 if program._preamble else 0
-    nodes = tree.body[skipped:]
-    comments = _expectations(program, text, nodes)
-    former = _former_expectations(program, text, nodes)
-    lines = text.splitlines()
-    return [
-        _statement(
-            program, lines, index, node, comments.get(id(node), ()), tuple(former.get(id(node), ()))
-        )
-        for index, node in enumerate(nodes)
-    ]
-
-
-def _statement(
-    program: Program,
-    lines: list[str],
-    index: int,
-    node: ast.stmt,
-    expects: tuple[Expectation, ...],
-    former: tuple[Former, ...],
-) -> Statement:
-    end_line = node.end_lineno or node.lineno
-    is_expression = isinstance(node, ast.Expr)
-    source = _segment(lines, node)
-    imports, assigns = _bound_names(node, walrus=":=" in source)
-    shown = _shown_names(node, assigns)
-    if any(e.kind == "value" for e in expects) and not is_expression and not shown:
-        raise ProgramError(
-            *program.place(end_line),
-            "a value can be stated for an expression or for an assignment to names, "
-            "not for this statement",
-        )
-    try:
-        code = _compiled(node, program.filename)
-    except (SyntaxError, ValueError) as error:  # e.g. `return` outside a function
-        where = program.place(getattr(error, "lineno", None) or node.lineno)
-        raise ProgramError(*where, f"does not compile: {error}") from error
-    return Statement(
-        index,
-        source,
-        node.lineno,
-        end_line,
-        expects,
-        former,
-        assigns,
-        shown,
-        imports,
-        is_expression,
-        index < len(program.givens),
-        code,
-    )
-
-
-def _compiled(node: ast.stmt, filename: str) -> CodeType:
-    if isinstance(node, ast.Expr):
-        return compile(ast.Expression(node.value), filename, "eval", dont_inherit=True)
-    return compile(ast.Module([node], []), filename, "exec", dont_inherit=True)
-
-
-def _segment(lines: list[str], node: ast.stmt) -> str:
-    """The statement's own text, faster than ast.get_source_segment, which splits all lines."""
-    first, last = _first_line(node) - 1, (node.end_lineno or node.lineno) - 1
-    rows = lines[first : last + 1]
-    rows[-1] = rows[-1].encode()[: node.end_col_offset].decode()
-    if _first_line(node) == node.lineno:
-        rows[0] = rows[0].encode()[node.col_offset :].decode()
-    return "\n".join(rows)
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", ())
-    return min([node.lineno, *(d.lineno for d in decorators)])
-
-
-def _expectations(
-    program: Program, text: str, nodes: list[ast.stmt]
-) -> dict[int, tuple[Expectation, ...]]:
-    """Map a node's id to the expectations in the comment behind it."""
-    if "#" not in text:
-        return {}
-    last_on_line = {node.end_lineno: node for node in nodes}
-    found: dict[int, tuple[Expectation, ...]] = {}
-    for line, comment in _trailing_comments(text):
-        try:
-            expects = read_comment(comment)
-        except MalformedExpectation as error:
-            raise ProgramError(*program.place(line), str(error)) from None
-        if not expects:
-            continue
-        if line in last_on_line:
-            found[id(last_on_line[line])] = expects
-        elif any(e.kind != "value" or e.text.startswith("tensor(") for e in expects):
-            raise ProgramError(
-                *program.place(line),
-                f"a normative comment stands on the last line of a statement: # {comment}",
-            )
-    return found
-
-
-def _former_expectations(
-    program: Program, text: str, nodes: list[ast.stmt]
-) -> dict[int, list[Former]]:
-    """Map a node's id to the comments on older versions, on the lines right below it."""
-    if "# before " not in text:
-        return {}
-    found: dict[int, list[Former]] = {}
-    below = {(node.end_lineno or node.lineno) + 1: node for node in nodes}
-    for line, comment, alone in _comments(text):
-        if not alone:
-            continue
-        try:
-            former = read_former(comment)
-        except MalformedExpectation as error:
-            raise ProgramError(*program.place(line), str(error)) from None
-        if former is None:
-            continue
-        if (node := below.get(line)) is None:
-            raise ProgramError(
-                *program.place(line),
-                f"a comment on older versions stands right below a statement: # {comment}",
-            )
-        found.setdefault(id(node), []).append(former)
-        below[line + 1] = node
-    return found
-
-
-_QUOTED = re.compile("['\"]")
-_SPANNING = ('"""', "'''", "\\\n")  # a string that does not end on its line
-
-
-def _trailing_comments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of every comment that has code before it on its line."""
-    return ((line, comment) for line, comment, alone in _comments(text) if not alone)
-
-
-def _comments(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield line and text of every comment, and whether it has a line of its own."""
-    rows = [row.partition("#") for row in text.split("\n")]
-    if not any(mark and _QUOTED.search(code) for code, mark, _ in rows) and not any(
-        mark in text for mark in _SPANNING
-    ):
-        # Without strings every "#" begins a comment; tokenizing takes twice as long as parsing.
-        for line, (code, mark, comment) in enumerate(rows, 1):
-            if mark:
-                yield line, comment.lstrip("#").strip(), not code.strip()
-        return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            alone = not token.line[: token.start[1]].strip()
-            yield token.start[0], token.string.lstrip("#").strip(), alone
-
-
 def trailing_prose(program: Program) -> Iterator[tuple[int, str]]:
     """Yield line (within `paste()`) and text of each trailing comment that is prose."""
-    for line, comment in _trailing_comments(program.paste()):
+    for line, comment in trailing_comments(program.paste()):
         if not read_comment(comment):
             yield line, comment
-
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def _bound_names(node: ast.stmt, walrus: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names that imports bind, and all names bound in the program's namespace, in order.
-
-    Without a `walrus` an expression binds none.
-    """
-    imports: dict[str, None] = {}
-    names: dict[str, None] = {}
-
-    def visit(part: ast.AST) -> None:
-        if isinstance(part, ast.expr) and not (walrus or _is_target(part)):
-            return
-        if isinstance(part, _SCOPES):
-            names[part.name] = None
-            return
-        if isinstance(part, _INNER):
-            return
-        if isinstance(part, (ast.Import, ast.ImportFrom)):
-            for alias in part.names:
-                imports[alias.asname or alias.name.partition(".")[0]] = None
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-            names[part.id] = None
-        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-            names[part.name] = None
-        for child in ast.iter_child_nodes(part):
-            visit(child)
-
-    visit(node)
-    return tuple(imports), tuple(imports | names)
-
-
-def _is_target(part: ast.expr) -> bool:
-    return isinstance(getattr(part, "ctx", None), ast.Store)
-
-
-def _shown_names(node: ast.stmt, assigns: tuple[str, ...]) -> tuple[str, ...]:
-    """The names whose value a comment can state: the only one bound, or one tuple of them."""
-    if len(assigns) == 1 and not isinstance(node, _SCOPES):
-        return assigns
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target = node.targets[0]
-        if isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
-            return tuple(e.id for e in target.elts if isinstance(e, ast.Name))
-    return ()

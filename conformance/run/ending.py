@@ -66,10 +66,14 @@ def ended(
     known: KnownDivergences,
     complete: bool,
     forgiven: bool = False,
+    gone: Sequence[str] = (),
 ) -> Result:
-    """Return the result of these lines; if ``forgiven``, a complete run always succeeds."""
+    """Return the result of these lines; if ``forgiven``, a complete run always succeeds.
+
+    ``gone`` are sentences about known divergences that are gone, beside those of the list.
+    """
     levels = tuple(header["selection"]["levels"])
-    stale = known.stale(lines, levels, suite.programs_of_rule())
+    stale = list(dict.fromkeys([*known.stale(lines, levels, suite.programs_of_rule()), *gone]))
     allowed = ("unsupported",) if settings.allow_unsupported else ()
     code = exit_code(lines, stale, allowed) if complete else 3
     if complete and forgiven:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from conformance import backends
 from conformance.base import interruption
-from conformance.base.levels import NOT_COMPARED
+from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
+from conformance.compare.unmet import contradicted, unmet
 from conformance.execution.recorded import history, is_as_history
 from conformance.execution.recordings import (
     DiedThen,
@@ -24,6 +26,7 @@ from conformance.execution.trace_file import RecordingError
 from conformance.isolation.child import Child, Unsupported
 from conformance.isolation.process import IsolationError, TimedOut
 from conformance.observe.trace import Trace
+from conformance.program.classes import classes_of
 from conformance.program.program import Program
 from conformance.run.breaker import Breaker
 from conformance.run.past import Past
@@ -76,8 +79,12 @@ class Judge:
 
     def _line(self, program: Program) -> dict[str, Any]:
         line = blank_line(program)
-        if self.settings.oracle == NONE:
-            return self._stated(line, program)
+        if program.device != "any":
+            device = self.sides["backend"].identity().device
+            if not program.runs_on(device):
+                return {**line, "outcome": "not_run", "reason": _of_others(program, device)}
+        if self.settings.oracle == NONE or program.device == "accelerator":
+            return self._stated(line, program)  # the oracle is on the CPU
         if is_entry(program):
             if is_recorded(self.settings.oracle) or is_recorded(self.settings.backend):
                 reason = "a recording has no samples of torch's database: the sweep needs torch"
@@ -149,6 +156,8 @@ class Judge:
         return self._sweep
 
     def _traced(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        if program.names_other_device and self._has_one_device():
+            return {**line, "outcome": "not_run", "reason": "the backend has no other device"}
         # Of a recording it is seen first whether it has the program.
         first, *second = self._shown(program, *(SIDES if self.sides.are_processes else ("oracle",)))
         line["seconds"]["oracle"] = round(first.seconds, 6)
@@ -165,6 +174,13 @@ class Judge:
             return {**line, **self._backend_fault(error), "got": None}
         self.breaker.note()
         return self._compared(line, program, expected, got)
+
+    def _has_one_device(self) -> bool:
+        """Whether the backend says that it has no second device; an unknown one does not."""
+        try:
+            return self.sides["backend"].identity().other_device is None
+        except Exception:  # which running the program reports
+            return False
 
     def close(self) -> None:
         """End the processes."""
@@ -184,12 +200,19 @@ class Judge:
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> dict[str, Any]:
         try:
-            claimed = self.sides["backend"].identity().levels
+            identity = self.sides["backend"].identity()
+            claimed = identity.levels
+            if program.device == "cpu" and identity.device not in (None, "cpu"):
+                program = replace(program, may_differ=LEVELS)
             verdict = compare(expected, got, program, self._is_stated(), claimed).to_json()
+            diverges = verdict["outcome"] == "diverges" and self._is_stated()
+            against = contradicted(program, got, unmet(program, expected)) if diverges else None
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
             line[name] = verdict.get(name) or line[name]
+        if "permitted" in verdict:
+            line["permitted"] = verdict["permitted"]
         if (shown := convention_of(program.id, expected, got)) is not None:
             line["convention"] = shown
         line["ulp"] = {dtype: _finite(error) for dtype, error in verdict["ulp"].items()}
@@ -198,6 +221,8 @@ class Judge:
             line["got"] = observed
         levels = self.settings.selection.levels
         line["outcome"] = outcome(verdict, levels)
+        if line["outcome"] == "diverges" and against is not None:
+            line["contradicted"] = against
         if line["outcome"] == "conforms" and _is_blind(verdict, program, expected, levels):
             line["outcome"] = "unsupported"
             line["reason"] = f"nothing of level {', '.join(levels)} can be seen on this backend"
@@ -253,11 +278,19 @@ class Judge:
         return {"outcome": "error", "reason": reason}
 
 
+def _of_others(program: Program, device: str | None) -> str:
+    """The reason why a program is not run on a device that it is not about."""
+    needed = "an accelerator" if program.device == "accelerator" else "the CPU"
+    return f"it is about {needed}, and the backend's device is {device or 'none'}"
+
+
 def blank_line(program: Program) -> dict[str, Any]:
     """A program's line of the run file before it is run."""
+    classes = classes_of(program)
     return {
         "type": "program",
         **program.about,
+        **({"classes": list(classes)} if classes else {}),
         "file": program.file,
         "line": program.line,
         "source": program.paste(),

@@ -158,6 +158,14 @@ def announce(console: Terminal, made: Plan) -> None:
         ),
         soft_wrap=True,
     )
+    if made.left_out:
+        console.print(
+            Text(
+                f"not run: {made.left_out} more, which are about other devices than that of "
+                f"{backend['name']} ({backend['device'] or 'none'})"
+            ),
+            soft_wrap=True,
+        )
     if is_port(backend["name"]) or not made.settings.isolation:
         console.print(Text(f"isolation: {isolation(made.settings)}"), soft_wrap=True)
     if made.taken:
@@ -181,6 +189,8 @@ def summarise(console: Terminal, result: Result) -> None:
     _print_some(console, "known", [line for line in result.lines if is_known(line)], levels)
     others = [line for line in result.lines if line["outcome"] == "other_version"]
     _print_some(console, "other_version", others, levels)
+    if allowed := sum("permitted" in line for line in result.lines):
+        console.print(Text(f"permitted differences, where a port may differ: {allowed:,} programs"))
     for sentence in result.stale:
         console.print(Text(f"known divergence gone: {sentence}", style="red"))
     if worst := _largest_errors(result):

@@ -28,8 +28,16 @@ FEW = 6
 FINDINGS = "findings"
 """The area of the chapter whose rules are single observations of the fuzzer."""
 
-ABOUT = 3
-"""Programs whose lengths up to the divergence differ by less than this are about as short."""
+SHORT = 9
+"""Lines of a program up to the divergence, with the import, that are read at a glance."""
+
+_READ = {
+    "_version": "version",
+    "_is_view": "is_view",
+    "stride": "strides",
+    "storage_offset": "offset",
+}
+"""Attributes that a statement reads, and the fields in which they are observed."""
 
 _SPECIFICATION = Difference("specification", "comment", "not what the oracle does")
 
@@ -73,7 +81,8 @@ class Cause:
 
 
 def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]:
-    """The causes of the divergences among a run's lines, those of most programs first.
+    """The causes of the divergences among a run's lines, those of most programs first, and of as
+    many those whose program contradicts its comments.
 
     Known divergences are left out, and levels other than these.
     """
@@ -90,7 +99,14 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
             place = first_divergence(shown, levels)
             found.append(Cause(key, operator, members, shown, place))
     order = {id(line): position for position, line in enumerate(lines)}
-    return sorted(found, key=lambda cause: (-len(cause.lines), order[id(cause.lines[0])]))
+    found.sort(
+        key=lambda cause: (
+            -len(cause.lines),
+            not cause.shown.get("contradicted"),
+            order[id(cause.lines[0])],
+        )
+    )
+    return found
 
 
 _PLACE = re.compile(r"\bline \d+: (?:the backend lacks )?")
@@ -125,7 +141,7 @@ def seen(line: Line, levels: Sequence[str] = LEVELS) -> Difference:
     if found.field == "value" and divergence["line"]:
         statement = "\n".join(statement_at(line["source"].split("\n"), divergence["line"]))
         if read := operator_of(statement):
-            return Difference(level, read, found.kind)
+            return Difference(level, _READ.get(read, read), found.kind)
     return found
 
 
@@ -148,11 +164,15 @@ def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
 
 
 def _best(group: Sequence[Line], examples: Counter[str | None], levels: Sequence[str]) -> Line:
-    """The line that shows the cause best: of a rule of which at least half of the examples are in
-    the group; of these one that diverges after the fewest lines, and of those about as short the
-    first in the suite's order. ``examples`` are the numbers of examples of each rule.
+    """The line that shows the cause best: the first in the suite's order of those that
 
-    Findings and samples come last: a rule of a chapter says more than they do.
+    - are of a rule: findings and samples say less than a chapter does;
+    - contradict a comment of the program: elsewhere the rule is about something else;
+    - are of a rule of which at least half of the examples are in the group;
+    - diverge after few lines,
+
+    where what comes first here counts for more. ``examples`` are the numbers of examples of each
+    rule.
     """
     told = Counter(line["rule"] for line in group)
 
@@ -163,8 +183,9 @@ def _best(group: Sequence[Line], examples: Counter[str | None], levels: Sequence
         return (
             rule is None,
             line["area"] == FINDINGS,
+            not line.get("contradicted"),
             partly,
-            _length(line, levels) // ABOUT,
+            _length(line, levels) > SHORT,
             position,
         )
 

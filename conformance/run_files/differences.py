@@ -44,7 +44,7 @@ def differences(before: Recorded, after: Recorded, suite: Suite) -> Differences:
         if program is None or {old[0], new[0]} != {fingerprint(program)}:
             found.rewritten.append(identifier)
             continue
-        verdict = compare(old[1], new[1], program, stated=False)
+        verdict = compare(old[1], new[1], program, stated=False, permitting=False)
         if verdict.divergences:
             found.changed[identifier] = verdict
         else:

@@ -6,18 +6,33 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_args
 
 from msgspec import Meta
 
-from conformance.base import levels
+from conformance.base import classes, levels
 from conformance.base.forms import Count, Minor
 
+Class = Literal[
+    "core",
+    "complex",
+    "forward",
+    "func",
+    "modules",
+    "sparse",
+    "autocast",
+    "device",
+    "threads",
+    "extension",
+    "serialisation",
+]
 Level = Literal["values", "graph", "memory", "diagnostics"]
 Outcome = Literal["conforms", "other_version", "diverges", "unsupported", "error", "not_run"]
 LevelVerdict = Literal["conforms", "other_version", "diverges", "not_applicable"]
+assert get_args(Class) == tuple(classes.CLASSES)
 assert get_args(Level) == levels.LEVELS and get_args(Outcome) == levels.OUTCOMES
 assert get_args(LevelVerdict) == levels.LEVEL_VERDICTS
 
 LineNumber = Annotated[int, Meta(ge=1, le=2**62)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 Name = Annotated[str, Meta(min_length=1)]
+Classes = Annotated[list[Class], Meta(min_length=1)]
 Versions = Annotated[list[Minor], Meta(min_length=1)]
 
 
@@ -71,6 +86,7 @@ class Header(TypedDict):
     label: NotRequired[Name]
     revision: NotRequired[Name]
     url: NotRequired[Name]
+    spec_url: NotRequired[Name]
     backend: Backend
     oracle: Backend
     host: dict[str, str]
@@ -78,6 +94,7 @@ class Header(TypedDict):
     default_dtype: NotRequired[Literal["float32", "float64"]]
     programs: Count
     selected: NotRequired[Count]
+    allowed: NotRequired[list[Literal["unsupported"]]]
     selection: dict[str, list[str]]
 
 
@@ -207,13 +224,16 @@ class Program(TypedDict):
     operator: str | None
     sentence: str | None
     dtype: str | None
+    classes: NotRequired[Classes]
     file: str | None
     line: LineNumber | None
     source: str
     outcome: Outcome
     levels: dict[Level, LevelVerdict]
     divergences: dict[Level, Divergence]
+    permitted: NotRequired[dict[Level, Divergence]]
     specification: list[Unmet]
+    contradicted: NotRequired[list[LineNumber]]
     ulp: dict[str, Annotated[float, Meta(ge=0, le=1.7e308)] | Literal["inf"]]
     versions: NotRequired[Versions]
     since: NotRequired[Since]

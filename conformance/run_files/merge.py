@@ -10,13 +10,17 @@ from conformance.run_files.resume import DifferentSettings, check_same, header_t
 from conformance.run_files.run import Run
 from conformance.suite.shard import shard
 
+NOTED = ("label", "revision", "url", "spec_url")
+"""Fields of the header about how the run was given, which change no result."""
+
 
 class Merged:
     """The merged result of several runs of one suite, backend, oracle, seed and selection.
 
     A run of what failed in another (`--failed-in`) is folded back into that: its lines take the
     place of the earlier ones. ``header`` is that of the whole, ``lines`` are in the order in which
-    they were found; ``missing`` has one sentence for each missing part.
+    they were found; ``missing`` has one sentence for each missing part, ``stale`` one for each
+    known divergence that is gone.
     """
 
     def __init__(self, every: Sequence[Run]) -> None:
@@ -28,7 +32,7 @@ class Merged:
             runs, reruns = reruns, []  # shards of one rerun
         first = runs[0]
         for run in runs[1:]:
-            check_same(run, first.header, str(first.path), also=("label", "revision", "url"))
+            check_same(run, first.header, str(first.path), also=NOTED)
             _check_selection(run, first)
         lines = _lines(runs)
         for run in reruns:
@@ -37,6 +41,8 @@ class Merged:
         self.lines = list(lines.values())
         self.header = _header(runs, len(self.lines))
         self.missing = _missing(runs)
+        ends = [run.footer or {} for run in reruns or runs]
+        self.stale = [sentence for footer in ends for sentence in footer.get("stale", ())]
         if self.header["programs"] < len(self.lines):
             raise DifferentSettings(
                 first.path or "",
@@ -118,6 +124,8 @@ def _header(runs: Sequence[Run], found: int) -> dict[str, Any]:
     header["started"] = min(run.header["started"] for run in runs)
     if "shard" in header["selection"]:
         header["selection"] = {**header["selection"], "shard": []}
+    if not all(run.header.get("allowed") for run in runs):
+        header.pop("allowed", None)
     return header
 
 

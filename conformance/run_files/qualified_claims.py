@@ -1,8 +1,8 @@
 """Qualified claims: for each level the widest claim that a run supports, with its exceptions.
 
 A claim of a whole run falls with its first divergence. A narrower one may still hold: of the level
-in some areas, or except for the known divergences, each of which has a reason. Programs that are
-unsupported are counted in every claim.
+for some classes of programs, in some areas, or except for the known divergences, each of which has
+a reason. Programs that are unsupported are counted in every claim.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from conformance.base.classes import CLASSES, CORE
 from conformance.base.torch_versions import newest_first, ranges
 from conformance.base.words import listed
 from conformance.run_files.identity import torch_version
@@ -26,8 +27,9 @@ NARROWING = ("rules", "operators", "dtypes", "ids", "failed_in", "shard")
 class Claim:
     """A level, the oracle with its versions, and the exceptions.
 
-    ``areas`` are those in which it holds, empty where it holds in all; ``other_areas`` those in
-    which it does not or that were left out, empty where only ``areas`` were run.
+    ``classes`` are those of the programs in which it holds, and ``areas`` theirs, each empty where
+    it holds in all; ``other_areas`` are those in which it does not or that were left out, empty
+    where only ``areas`` were run.
     """
 
     level: str
@@ -36,6 +38,7 @@ class Claim:
     other_areas: tuple[str, ...] = ()
     known: int = 0
     unsupported: int = 0
+    classes: tuple[str, ...] = ()
 
     @property
     def terms(self) -> str:
@@ -91,14 +94,55 @@ def torch(versions: Iterable[str]) -> str:
 
 
 def texts(found: Iterable[Claim]) -> list[str]:
-    """The claims in words, levels of the same terms together: `values and graph, torch 2.15`."""
-    grouped: dict[str, list[str]] = {}
+    """The claims in words, levels of the same terms together: `values and graph, torch 2.15`, or
+    `core and complex, values, torch 2.15`."""
+    grouped: dict[tuple[str, str], list[str]] = {}
     for claim in found:
-        grouped.setdefault(claim.terms, []).append(claim.level)
-    return [f"{listed(levels)}, {terms}" for terms, levels in grouped.items()]
+        of = f"{listed(claim.classes)}, " if claim.classes else ""
+        grouped.setdefault((of, claim.terms), []).append(claim.level)
+    return [f"{of}{listed(levels)}, {terms}" for (of, terms), levels in grouped.items()]
 
 
 def _claim(level: str, by_area: Mapping[str, Sequence[Line]], oracle: str) -> Claim | None:
+    """The claim for classes of programs if the core holds, or else for areas."""
+    lines = [line for of_area in by_area.values() for line in of_area]
+    classes = _classes(level, lines)
+    if classes is None:
+        return _claim_of_areas(level, by_area, oracle)
+    meant = [line for line in lines if not classes or _is_within(line, classes)]
+    known = sum(is_known(line) and line["levels"].get(level) == "diverges" for line in meant)
+    unsupported = sum(line["outcome"] == "unsupported" for line in meant)
+    return Claim(level, oracle, (), (), known, unsupported, classes)
+
+
+def _classes(level: str, lines: Sequence[Line]) -> tuple[str, ...] | None:
+    """The classes for which the level holds: empty for all, None where that of the core does not.
+
+    A class holds if none of its programs speaks against the level, and something of it was
+    compared, together with those before it.
+    """
+    found: tuple[str, ...] = ()
+    present = [name for name in CLASSES if any(name in _needed(line) for line in lines)]
+    for name in present:
+        inside = [line for line in lines if _is_within(line, (*found, name))]
+        compared = _is_compared(level, (line for line in inside if name in _needed(line)))
+        if compared and all(_allows(level, line) for line in inside):
+            found = (*found, name)
+    if len(found) == len(present):
+        return ()
+    return found if CORE in found else None
+
+
+def _needed(line: Line) -> Sequence[str]:
+    """The classes of a program: the core alone, where it needs nothing else."""
+    return line.get("classes") or (CORE,)
+
+
+def _is_within(line: Line, classes: Sequence[str]) -> bool:
+    return set(_needed(line)) <= {CORE, *classes}
+
+
+def _claim_of_areas(level: str, by_area: Mapping[str, Sequence[Line]], oracle: str) -> Claim | None:
     silent = {area for area, lines in by_area.items() if not _is_compared(level, lines)}
     holding = [
         area

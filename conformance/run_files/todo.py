@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.neutral.compile import NotNeutral, neutral
-from conformance.neutral.operations import operations
+from conformance.neutral.operations import before, is_named, operations
 from conformance.program.program import Program, ProgramError
 from conformance.run_files.causes import Line
 
@@ -56,10 +57,26 @@ def needs(programs: Iterable[Program]) -> Needs:
     return Needs(of, others)
 
 
+_REASON = re.compile(r"(?:line (\d{1,9}): the backend lacks )?(.*)", re.DOTALL)
+"""The line, if it is known, and the operation for which a program is unsupported."""
+
+
 def had(found: Needs, lines: Iterable[Line]) -> frozenset[str]:
-    """The operations that a backend has: those of the programs that were compared in its run."""
-    compared = {line["id"] for line in lines if line["outcome"] in COMPARED}
-    return frozenset().union(*(ops for program, ops in found.of.items() if program.id in compared))
+    """The operations that a backend has, as its run shows: those of programs that were compared,
+    and those that came before the operation for which a program is unsupported."""
+    programs = {program.id: program for program in found.of}
+    compared: set[str] = set()
+    passed: set[str] = set()
+    lacking: set[str] = set()
+    for line in lines:
+        program = programs.get(line["id"])
+        if program is not None and line["outcome"] in COMPARED:
+            compared |= found.of[program]
+        elif program is not None and line["outcome"] == "unsupported":
+            at, name = _REASON.findall(line["reason"] or "")[0]
+            passed |= before(neutral(program), name, int(at) if at else None)
+            lacking |= {operation for operation in found.of[program] if is_named(operation, name)}
+    return frozenset(compared | (passed - lacking))
 
 
 def way(found: Needs, have: frozenset[str], done: frozenset[str] = frozenset()) -> Iterator[Step]:

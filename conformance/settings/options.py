@@ -134,6 +134,11 @@ SELECTION = (
     Option("operator", "only this operator's samples; repeatable", {**MANY, "metavar": "OP"}),
     Option("dtype", "only samples of this dtype; repeatable", {**MANY, "metavar": "DTYPE"}),
     Option(
+        "class",
+        "only programs that need no class of ports but the core and this one; repeatable",
+        {**MANY, "metavar": "CLASS"},
+    ),
+    Option(
         "id", "only programs whose ID this pattern meets; repeatable", {**MANY, "metavar": "GLOB"}
     ),
 )
@@ -171,6 +176,13 @@ FILES = (
     ),
 )
 """The options of files that are made of a run, beside its run file."""
+
+SPEC_URL = Option(
+    "spec-url",
+    "the address at which the site of the specification (`conform spec`) stands: pages link rules "
+    "to it",
+    {"type": web_address, "default": None, "metavar": "URL"},
+)
 
 ENDING = (
     *FILES,
@@ -213,6 +225,7 @@ OUTPUT = (
         "the address at which the run's report will stand, or that of the CI job: pages link it",
         {"type": web_address, "default": None, "metavar": "URL"},
     ),
+    SPEC_URL,
     Option(
         "resume",
         "go on with an interrupted run of the same options: programs in this run file are not run "

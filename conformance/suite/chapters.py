@@ -14,6 +14,7 @@ from conformance.base.file_error import FileError
 from conformance.base.kept import kept
 from conformance.base.reference import reference_folder
 from conformance.program.program import Program, ProgramError, shown_path
+from conformance.suite.metadata import DEFAULTS, MalformedMetadata, Metadata, read_metadata
 from conformance.suite.sources import sources
 
 _HEADING = re.compile(r"(?P<prefix>[A-Z][A-Z0-9]*)-(?P<number>\d{2,}) +(?P<sentence>\S.*)")
@@ -26,7 +27,7 @@ class ChapterError(FileError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One normative sentence with its examples; `prose` is Markdown without the examples.
+    """One sentence with its examples; `prose` is Markdown without examples and metadata.
 
     `line` is that of its heading, `end` that of its last line.
     """
@@ -37,6 +38,7 @@ class Rule:
     line: int
     end: int
     programs: tuple[Program, ...]
+    metadata: Metadata = DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Chapter:
     rules: tuple[Rule, ...]
     path: Path
     prose: str = ""
+    metadata: Metadata = DEFAULTS
 
     @property
     def programs(self) -> list[Program]:
@@ -76,13 +79,24 @@ def read_spec(directory: str | Path | None = None) -> list[Chapter]:
 
 
 def _read(where: Path) -> list[Chapter]:
-    paths = sorted(where.glob("*.md"))
+    paths = chapter_paths(where)
     if not paths:
         raise ChapterError(where, 1, "no chapter (*.md) is here")
     chapters = [read_chapter(path) for path in paths]
     if repeated := next(_repeated(chapters), None):
         raise repeated
     return chapters
+
+
+def chapter_paths(where: Path) -> list[Path]:
+    """The files of the chapters in a folder, by name."""
+    texts = set(text_paths(where))
+    return sorted(path for path in where.glob("*.md") if path not in texts)
+
+
+def text_paths(where: Path) -> list[Path]:
+    """The files in a folder of chapters that hold no rules: `00-...` and the retired rules."""
+    return [path for path in where.glob("*.md") if path.name.startswith(("00-", "retired"))]
 
 
 def spec_directory() -> Path:
@@ -124,7 +138,8 @@ class _Section:
     line: int
     end: int = 0
     fences: list[_Fence] = field(default_factory=list)
-    spans: list[tuple[int, int]] = field(default_factory=list)  # lines of the fences
+    hidden: list[tuple[int, int]] = field(default_factory=list)  # lines that are not prose
+    metadata: Metadata | None = None
     broken: bool = False  # holds a fence that is not terminated
 
 
@@ -138,6 +153,7 @@ class _Reader:
         self.problems: list[ChapterError] = []
         self.titles: list[str] = []
         self.intro_from = 0
+        self.metadata = DEFAULTS
         self.sections: list[_Section] = []
         self.area = _FILE_NUMBER.sub("", path.stem, count=1)
 
@@ -154,6 +170,8 @@ class _Reader:
                 self._heading(token, tokens[at + 1].content)
             elif token.type == "fence":
                 self._fence(token)
+            elif token.type == "blockquote_open" and at and tokens[at - 1].type == "heading_close":
+                self._metadata(token, tokens[at + 2].content)
         if self.sections:
             self.sections[-1].end = len(self.lines)
 
@@ -168,6 +186,21 @@ class _Reader:
             if self.sections:
                 self.sections[-1].end = first
             self.sections.append(_Section(content, first + 1))
+
+    def _metadata(self, token: Token, content: str) -> None:
+        """Read the quotation right below a heading: of a rule, or of the chapter."""
+        first, last = token.map or (0, 0)
+        try:
+            found = read_metadata(content, self.metadata)
+        except MalformedMetadata as error:
+            self.problem(first + 1, str(error))
+            return
+        if self.sections:
+            self.sections[-1].metadata = found
+            self.sections[-1].hidden.append((first, last))
+        else:
+            self.metadata = found
+            self.intro_from = last
 
     def _fence(self, token: Token) -> None:
         first, last = token.map or (0, 0)
@@ -186,7 +219,7 @@ class _Reader:
             self.problem(first + 1, "an example belongs under a rule (## ID sentence)")
             return
         self.sections[-1].fences.append(_Fence(first + 2, token.content))
-        self.sections[-1].spans.append((first, last))
+        self.sections[-1].hidden.append((first, last))
 
     def rules(self) -> list[Rule]:
         if not self.titles:
@@ -215,6 +248,7 @@ class _Reader:
 
     def _rule(self, rule_id: str, sentence: str, section: _Section) -> Rule:
         programs = []
+        metadata = section.metadata or self.metadata
         for number, fence in enumerate(section.fences, start=1):
             program = Program(
                 id=f"{rule_id}.{number}",
@@ -224,6 +258,9 @@ class _Reader:
                 rule=rule_id,
                 file=shown_path(self.path),
                 line=fence.line,
+                of_class=metadata.of_class,
+                device=metadata.device,
+                may_differ=metadata.may_differ,
             )
             try:
                 if not program.statements:
@@ -232,10 +269,10 @@ class _Reader:
                 self.problem(error.line or fence.line, f"{program.id}: {error.message}")
             programs.append(program)
         place = section.line, section.end
-        return Rule(rule_id, sentence, self._prose(section), *place, tuple(programs))
+        return Rule(rule_id, sentence, self._prose(section), *place, tuple(programs), metadata)
 
     def _prose(self, section: _Section) -> str:
-        hidden = {n for first, last in section.spans for n in range(first, last)}
+        hidden = {n for first, last in section.hidden for n in range(first, last)}
         kept = [self.lines[n] for n in range(section.line, section.end) if n not in hidden]
         return "\n".join(kept).strip()
 
@@ -256,5 +293,5 @@ def chapter_with_problems(path: Path) -> tuple[Chapter, list[ChapterError]]:
     reader.cut()
     rules = reader.rules()
     title = reader.titles[0] if reader.titles else ""
-    chapter = Chapter(title, reader.area, tuple(rules), path, reader.intro())
+    chapter = Chapter(title, reader.area, tuple(rules), path, reader.intro(), reader.metadata)
     return chapter, sorted(reader.problems, key=lambda problem: problem.line or 1)

@@ -3,7 +3,8 @@
 Each law is a program whose last line is to be true, so that it needs no oracle
 (`conform run --oracle none`). Vector-Jacobian products are linear in the cotangent, do not depend
 on which other tensors require grad or on earlier backward passes, and are the limits of difference
-quotients.
+quotients. They are written without loops and comprehensions, so that a port in any language can
+run them.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class _Writer:
         self.every = ", ".join(self.names)
         self.call = f"results = f({self.every})"
         self.leaves = tuple_of(leaves) if len(leaves) > 1 else leaves[0]
+        self.outputs = range(len(subject.results))
         self.gradient = f"torch.autograd.grad(results, {self.leaves}, {{}}"
         self.laws = {
             "sum": self._sum,
@@ -60,28 +62,28 @@ class _Writer:
         }
 
     def _sum(self) -> Iterator[Program]:
+        sums = ", ".join(self._real(f"results[{i}].sum()") for i in self.outputs)
+        ones = ", ".join(f"torch.ones_like(results[{i}])" for i in self.outputs)
         yield self._program(
             "sum",
             [
                 self.call,
-                f"sums = [{self._real('result.sum()')} for result in results]",
-                "ones = [torch.ones_like(result) for result in results]",
-                f"one = torch.autograd.grad(sums, {self.leaves}, retain_graph=True)",
-                f"two = torch.autograd.grad(results, {self.leaves}, ones)",
-                "all(torch.allclose(a, b) for a, b in zip(one, two))  # True",
+                f"one = torch.autograd.grad([{sums}], {self.leaves}, retain_graph=True)",
+                f"two = torch.autograd.grad(results, {self.leaves}, [{ones}])",
+                *self._close("one[{0}]", "two[{0}]"),
             ],
         )
 
     def _linear(self) -> Iterator[Program]:
+        mixed = ", ".join(f"2 * v{i} - 3 * w{i}" for i in self.outputs)
         yield self._program(
             "linear",
             [
                 self.call,
                 f"one = {self.gradient.format('v')}, retain_graph=True)",
                 f"two = {self.gradient.format('w')}, retain_graph=True)",
-                "mixed = [2 * a - 3 * b for a, b in zip(v, w)]",
-                f"both = {self.gradient.format('mixed')})",
-                "all(torch.allclose(c, 2 * a - 3 * b) for a, b, c in zip(one, two, both))  # True",
+                f"both = {self.gradient.format(f'[{mixed}]')})",
+                *self._close("both[{0}]", "2 * one[{0}] - 3 * two[{0}]"),
             ],
             "vw",
         )
@@ -102,9 +104,8 @@ class _Writer:
                     f"one = torch.autograd.grad(results, {leaf}, v)",
                     *(
                         [
-                            f"pairs = [(a, b) for a, b in zip(f({alone}), v) if a.requires_grad]",
-                            "ends, seeds = zip(*pairs)",
-                            f"two = torch.autograd.grad(ends, {leaf}, seeds)",
+                            f"ends = f({alone})",
+                            f"two = torch.autograd.grad({self._product('ends[{0}]')}, {leaf})",
                         ]
                         if several
                         else [f"two = torch.autograd.grad(f({alone}), {leaf}, v)"]
@@ -124,7 +125,7 @@ class _Writer:
                 f"one = {self.gradient.format('v')}, retain_graph=True)",
                 f"({first} * {first}).sum().backward()",
                 f"two = {self.gradient.format('v')})",
-                "all(torch.allclose(a, b) for a, b in zip(one, two))  # True",
+                *self._close("one[{0}]", "two[{0}]"),
             ],
             "v",
         )
@@ -143,25 +144,33 @@ class _Writer:
             f".reshape({leaf}.shape)"
             for i, leaf in enumerate(leaves)
         ]
-        product = self._real(
-            "((a - b) * v.conj()).sum()" if self.complex else "((a - b) * v).sum()"
-        )
-        listed = ", ".join(f"d{i}" for i in range(len(leaves)))
+        slope = " + ".join(f"(slopes[{i}] * d{i}).sum()" for i in range(len(leaves)))
         yield self._program(
             "differences",
             [
                 *directions,
                 "step = 1e-6",
                 f"slopes = torch.autograd.grad(f({self.every}), {self.leaves}, v)",
-                f"slope = sum((g * d).sum() for g, d in zip(slopes, [{listed}]))",
+                f"slope = {slope}",
                 "with torch.no_grad():",
                 f"    up, down = f({moved('+')}), f({moved('-')})",
-                f"    rise = sum({product} for a, b, v in zip(up, down, v))",
+                f"    rise = {self._product('(up[{0}] - down[{0}])')}",
                 "abs(float(slope - rise / (2 * step))) < 1e-5 * (1 + abs(float(slope)))  # True",
             ],
             "v",
             givens=self._off_the_grid() if self.subject.on_grid else self.subject.givens,
         )
+
+    def _product(self, result: str) -> str:
+        """The product of results, by their number, with the cotangents."""
+        other = ".conj()" if self.complex else ""
+        products = (f"({result.format(i)} * v{i}{other}).sum()" for i in self.outputs)
+        return " + ".join(map(self._real, products))
+
+    def _close(self, one: str, two: str) -> list[str]:
+        """Statements that are true where these gradients, by number, are about the same."""
+        numbers = range(len(self.subject.leaves))
+        return [f"torch.allclose({one.format(i)}, {two.format(i)})  # True" for i in numbers]
 
     def _real(self, number: str) -> str:
         """The real part of a number, where it may be complex."""
@@ -191,9 +200,8 @@ class _Writer:
             for k, letter in enumerate(letters)
             for i, (dtype, shape) in enumerate(subject.results)
         ]
-        count = range(len(subject.results))
         head = [f"def f({self.every}):", *(f"    {line}" for line in subject.body)]
-        lists = [f"{v} = [{', '.join(f'{v}{i}' for i in count)}]" for v in letters]
+        lists = [f"{v} = [{', '.join(f'{v}{i}' for i in self.outputs)}]" for v in letters]
         name = f"{law}-{which}" if which else law
         return Program(
             id=f"law/{subject.name}/{name}",

@@ -11,8 +11,10 @@ from importlib import resources
 from pathlib import Path
 
 from conformance import samples, signatures
+from conformance.base.classes import CLASSES, CORE
 from conformance.base.kept import kept
 from conformance.base.levels import LEVELS
+from conformance.program.classes import classes_of
 from conformance.program.program import Program, ProgramError
 from conformance.suite import conventions, docstrings, laws
 from conformance.suite.areas import AREAS
@@ -35,8 +37,9 @@ class SelectionError(Exception):
 class Selection:
     """The selection criteria: alternatives within one field, all fields at once; empty is all.
 
-    ``without`` leaves areas out; ``failed_in`` names a run file, and leaves only its failures;
-    ``shard`` takes a part of the rest. ``levels`` selects no programs: it says which levels count
+    ``classes`` takes programs that need no others but the core; ``without`` leaves areas out;
+    ``failed_in`` names a run file, and leaves only its failures; ``shard`` takes a part of the
+    rest. ``levels`` selects no programs: it says which levels count
     for pass or fail.
     """
 
@@ -44,6 +47,7 @@ class Selection:
     rules: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     failed_in: str | None = None
@@ -57,6 +61,7 @@ class Selection:
             "rules": list(self.rules),
             "operators": list(self.operators),
             "dtypes": list(self.dtypes),
+            "classes": list(self.classes),
             "ids": list(self.ids),
             "without": list(self.without),
             "failed_in": [self.failed_in] if self.failed_in else [],
@@ -126,6 +131,9 @@ class Suite:
             wanted.append(lambda program: program.operator in selection.operators)
         if selection.dtypes:
             wanted.append(lambda program: program.dtype in selection.dtypes)
+        if selection.classes:
+            allowed = {CORE, *selection.classes}
+            wanted.append(lambda program: allowed.issuperset(classes_of(program)))
         if selection.ids:
             wanted.append(lambda program: _matches(program.id, selection.ids))
         chosen = [program for program in self.programs if all(meets(program) for meets in wanted)]
@@ -146,6 +154,7 @@ class Suite:
         _check_names("rule", selection.rules, _values(self.programs, "rule"))
         _check_names("operator", selection.operators, _values(self.programs, "operator"))
         _check_names("dtype", selection.dtypes, _values(self.programs, "dtype"))
+        _check_names("class", selection.classes, tuple(CLASSES))
         for pattern in selection.ids:
             if not any(_matches(identifier, [pattern]) for identifier in self._by_id):
                 raise SelectionError(_missing("program", pattern, self._by_id))
@@ -246,6 +255,7 @@ def _options(selection: Selection) -> list[str]:
         "--rule": selection.rules,
         "--operator": selection.operators,
         "--dtype": selection.dtypes,
+        "--class": selection.classes,
         "--id": selection.ids,
     }
     return [f"{option} {value}" for option, values in kinds.items() for value in values]

@@ -169,6 +169,17 @@ both('any', 'input', (x) => only(x, (values) => values.some((value) => value !==
 both('all', 'input', (x) => only(x, (values) => values.every((value) => value !== 0)));
 both('equal', 'input other', (x, y) =>
   sameShape(x.shape, y.shape) && x.values().every((value, i) => value === y.values()[i]));
+const close = (rtol, atol, nans) => (a, b) =>
+  a === b || (nans && Number.isNaN(a) && Number.isNaN(b))
+  || (Number.isFinite(b) && Math.abs(a - b) <= atol + rtol * Math.abs(b));
+both('allclose', 'input other rtol=None atol=None equal_nan=False', (x, y, rtol, atol, nans) => {
+  if (tensor(x).dtype !== tensor(y).dtype) throw new Lacks('torch.allclose of two dtypes');
+  const [relative, absolute] = [rtol ?? 1e-5, atol ?? 1e-8].map(Number);
+  for (const [name, bound] of Object.entries({ rtol: relative, atol: absolute })) {
+    if (!(bound >= 0)) throw runtimeError(`${name} must be greater than or equal to zero, but got ${shown(bound)}`);
+  }
+  return op.compare(close(relative, absolute, nans), x, y).values().every(Boolean);
+});
 
 // Reductions.
 

@@ -13,6 +13,8 @@ from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter, in_64_bit
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
 from impl.core.state import STATE
+from impl.tensor import function_modes
+from impl.tensor.sparse_tensor import EXIST, SparseTensor
 from impl.tensor.torch_function import ask, overriding
 
 _CONTAINERS = (tuple, list, Size)
@@ -49,6 +51,7 @@ class ArgParser:
         self.accepted: set = set()
         # Those with which it is called after sizes given one by one were put into a tuple.
         self.gathered: set = set()
+        function_modes.shortcut(self._forget, _nothing)
 
     @functools.cached_property
     def signatures(self) -> list[Signature]:
@@ -73,6 +76,10 @@ class ArgParser:
 
         Raises TypeError, in torch's words, where none of the signatures fits.
         """
+        if EXIST and args and not self.method and type(args[0]) is SparseTensor:
+            own = vars(SparseTensor).get(self.name)
+            if own is not None:
+                return own(*args, **named)
         if named:
             key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
         else:
@@ -90,14 +97,16 @@ class ArgParser:
             signature, found = self._matched(rest, named)
         except Mismatch as error:
             raise TypeError(*error.args) from None
-        asked = overriding((*own, *(v for p, v in found.items() if p.kind != "object")))
-        if asked and STATE.torch_function:
-            return ask(self.public, self._title(), asked, args, named)
+        taking = overriding((*own, *(v for p, v in found.items() if p.kind != "object")))
+        asked = taking if STATE.torch_function else []
+        if asked or (STATE.function_modes and not self._takes_nothing_at_all):
+            return ask(self.public, self._title(), asked or self._alone(own), args, named)
         values = found
         if self.converts:
             values = {p: p.converted(v, self.name) for p, v in found.items()}
         if self._spelled_alike(named) and all(values[p] is found[p] for p in found):
-            lasting = not asked and not any(p.depends_on_value(v) for p, v in found.items())
+            lasting = not taking and not function_modes.are_active()
+            lasting = lasting and not any(p.depends_on_value(v) for p, v in found.items())
             if not signature.deprecated and self._binds(args, named):
                 if lasting:
                     self._accept(key)
@@ -108,8 +117,21 @@ class ArgParser:
                 return self.call(*own, rest, **named)
         return self._call(signature, own, values)
 
+    @property
+    def _takes_nothing_at_all(self) -> bool:
+        """Whether it is a function without parameters, about which no mode is asked."""
+        return self.takes_nothing and not self.method
+
+    def _alone(self, own: tuple) -> list:
+        """The tensor of a method without parameters, which a mode is told the class of."""
+        return list(own) if self.takes_nothing else []
+
     def _title(self) -> str:
         return f"torch.{'Tensor.' if self.method else ''}{self.name}"
+
+    def _forget(self) -> None:
+        self.accepted.clear()
+        self.gathered.clear()
 
     def refuse_long_integers(self, args: tuple, named: dict) -> None:
         """Raise torch's error for an integer beyond 64 bits, after the call has failed.
@@ -192,6 +214,10 @@ class ArgParser:
         lines.append("Consider using one of the following signatures instead:")
         lines += [f"\t{self.name}{s}" for s in self.signatures if not s.deprecated]
         return "\n".join(lines)
+
+
+def _nothing() -> None:
+    pass
 
 
 def kind_of(value):

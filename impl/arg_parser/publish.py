@@ -29,7 +29,7 @@ TITLES = {"logsigmoid": "log_sigmoid", "_parse_to": "to"}
 LATE_WRITES = (
     *("detach_", "fill_diagonal_", "float_power_", "requires_grad_", "resize_", "resize_as_"),
     *("logical_and_", "logical_not_", "logical_or_", "logical_xor_", "set_", "rrelu_"),
-    *("dropout_", "alpha_dropout_", "feature_dropout_", "feature_alpha_dropout_"),
+    *("map_", "map2_", "dropout_", "alpha_dropout_", "feature_dropout_", "feature_alpha_dropout_"),
 )
 """Functions in place that look at their arguments before they look whether they may write."""
 

@@ -1,10 +1,11 @@
-"""Devices (torch.device): every device type of torch can be named, only the CPU can be used."""
+"""Devices (torch.device): every device type of torch can be named; there are the CPU and meta."""
 
 from __future__ import annotations
 
 import re
 
 from impl.core.named_types import NamedType
+from impl.core.state import STATE
 
 _LISTED = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
@@ -17,7 +18,7 @@ _NAME = re.compile(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?")
 class device(metaclass=NamedType):
     """A device type and an optional index: `device("cuda:1")`, `device("cuda", 1)`.
 
-    It is also a context manager, which has no effect for the CPU and raises for other devices.
+    It is also a context manager: inside it is the default device, on which factories make tensors.
     Raises RuntimeError for a name that torch does not know.
     """
 
@@ -81,25 +82,36 @@ class device(metaclass=NamedType):
 
     def __enter__(self) -> device:
         check_device(self)
+        STATE.default_devices = (*STATE.default_devices, self)
         return self
 
     def __exit__(self, *exc) -> None:
-        pass
+        STATE.default_devices = STATE.default_devices[:-1]
 
 
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
+
+
+def default_device() -> device:
+    """The device on which factories make tensors that are given none."""
+    return STATE.default_devices[-1] if STATE.default_devices else CPU
 
 
 def check_device(place) -> None:
-    """Raise unless `place` is the CPU, its name or None.
+    """Raise unless `place` is the CPU or the meta device, the name of one, or None.
 
-    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices;
-    NotImplementedError for "meta", whose tensors have no elements.
+    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices.
     """
     kind = "cpu" if place is None else device(place).type
     if kind == "cuda":
         raise AssertionError("Torch not compiled with CUDA enabled")
-    if kind == "meta":
-        raise NotImplementedError("tensors on the meta device, which have no elements")
-    if kind != "cpu":
+    if kind not in ("cpu", "meta"):
         raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")
+
+
+def is_meta_device(place) -> bool:
+    """Whether a device, its name or None is the meta device. Raises as `check_device`."""
+    if place is None:
+        return False
+    check_device(place)
+    return device(place).type == "meta"

@@ -9,7 +9,7 @@ from impl.core.strides import element_strides, empty_strided, row_major
 
 
 class layout(metaclass=NamedType):
-    """The layout of a tensor (torch.layout); here always `torch.strided`."""
+    """The layout of a tensor (torch.layout): `torch.strided`, or `torch.sparse_coo`."""
 
     __module__ = "impl"
 
@@ -73,6 +73,7 @@ class memory_format(metaclass=NamedType):
 
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last", 4)

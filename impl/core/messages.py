@@ -352,14 +352,20 @@ def operation(node) -> str:
     return head if tail in ("", "0") else head + tail
 
 
-def tensor_type(dtype) -> str:
-    """The name of a tensor type: the legacy name, or the C++ type for dtypes without one."""
+def tensor_type(dtype, on_meta: bool = False) -> str:
+    """The name of a tensor type: the legacy name, or the C++ type for dtypes without one and on the
+    meta device."""
+    if on_meta:
+        return f"Meta{dtype.legacy}Type"
     return f"CPU{dtype.legacy}Type" if dtype.name in _YOUNG else f"torch.{dtype.legacy}Tensor"
 
 
-def stale(dtype, shape, producer, number: int, version: int, expected: int, watched: bool) -> str:
-    """The error for a saved tensor that was modified in place; `watched`: anomaly mode is on."""
-    what = f"[{tensor_type(dtype)} {list(shape)}]"
+def stale(
+    kind: str, shape, producer, number: int, version: int, expected: int, watched: bool
+) -> str:
+    """The error for a saved tensor, of a type of that name, that was modified in place; `watched`:
+    anomaly mode is on."""
+    what = f"[{kind} {list(shape)}]"
     if producer is not None:
         what += f", which is output {number} of {operation(producer)},"
     if watched:
@@ -395,6 +401,22 @@ def view_misuse(creation: str, node, number: int, base_changed: bool) -> str:
     block = "inference_mode" if creation == "inference" else "no_grad"
     reasons = {"multi": _MULTI_VIEW, "function": _FUNCTION_VIEW}
     return f"{text} {reasons.get(creation, _AMBIGUOUS.format(block))}"
+
+
+def broadcast_on_meta(shapes) -> str:
+    """The error for shapes that do not broadcast on the meta device (torch._refs)."""
+    common = [1] * max(map(len, shapes))
+    for number, shape in enumerate(shapes):
+        for dim in range(-1, -1 - len(shape), -1):
+            if common[dim] == 1:
+                common[dim] = shape[dim]
+            elif shape[dim] not in (1, common[dim]):
+                return (
+                    f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! "
+                    f"Mismatching argument at index {number} had torch.Size({list(shape)}); but "
+                    f"expected shape should be broadcastable to {common}"
+                )
+    return "shapes do not broadcast"
 
 
 def broadcast(shapes) -> str:
@@ -437,3 +459,37 @@ COMPLEX_GRADIENT = (
 )
 
 ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"
+
+# -- devices ------------------------------------------------------------------------------------
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+META_ITEM = "Tensor.item() cannot be called on meta tensors"
+META_NUMPY = (
+    "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+    "memory first."
+)
+NO_META_KERNEL = (
+    "aten::{}: attempted to run this operator with Meta tensors, but there was no fake impl or "
+    "Meta kernel registered. You may have run into this message while using an operator with PT2 "
+    "compilation APIs (torch.compile/torch.export); in order to use this operator with those APIs "
+    "you'll need to add a fake impl. Please see the following for next steps:  "
+    "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
+)
+META_NONZERO = (
+    "The register_meta function for torch.nonzero() raises unimplemented by default, as a correct "
+    "data-independent implementation does not exist. This implementation returns a fake value, "
+    "assuming all elements of the tensor are non-zero. To enable this registration, please set "
+    "'torch.fx.experimental._config.meta_nonzero_assume_all_nonzero' to True."
+)
+SET_DATA_DEVICE = (
+    "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible "
+    "tensor type."
+)
+OTHER_DEVICE = "Tensor on device {} is not on the expected device {}!"
+OUT_DEVICE = (
+    "Attempting to copy from device {} to device {}, but cross-device copies are not allowed!"
+)
+GRAD_DEVICE = (
+    "attempting to assign a gradient with device type '{}' to a tensor with device type '{}'. "
+    "Please ensure that the gradient and the tensor are on the same device"
+)

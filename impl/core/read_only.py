@@ -1,4 +1,4 @@
-"""Read-only properties whose assignment raises torch's error."""
+"""Read-only properties whose assignment and deletion raise torch's error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # type checkers understand only the built-in property
 else:
 
     class read_only(property):
-        """A property whose assignment raises AttributeError.
+        """A property whose assignment, and deletion, raises AttributeError.
 
         The message names the class by `_torch_name` if it has one, else by its own name.
         """
@@ -19,3 +19,6 @@ else:
             raise AttributeError(
                 f"attribute '{self.fget.__name__}' of '{owner}' objects is not writable"
             )
+
+        def __delete__(self, instance) -> None:
+            self.__set__(instance, None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import NamedType
 
 
@@ -78,7 +79,9 @@ class Storage(metaclass=NamedType, module="torch.storage"):
         return id(self.buffer if isinstance(self.buffer, np.ndarray) else self.flat)
 
     def data_ptr(self) -> int:
-        """The address of the first element; 0 for no elements."""
+        """The address of the first element; 0 for no elements, and on the meta device."""
+        if type(self.flat) is MetaArray:
+            return 0
         return address(self.flat) if self.flat.size else 0
 
     def nbytes(self) -> int:
@@ -136,7 +139,9 @@ class Memory:
 
 
 def address(array: np.ndarray) -> int:
-    """The address of an array's first element."""
+    """The address of an array's first element; of a MetaArray's, its place in its memory."""
+    if type(array) is MetaArray:
+        return array.start
     return array.__array_interface__["data"][0]
 
 

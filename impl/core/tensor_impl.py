@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from impl.core import devices, messages
-from impl.core.devices import CPU, device
+from impl.core.devices import CPU, META, device
 from impl.core.dims import dim_of
 from impl.core.dtypes import BY_NUMPY, FLOATING, dtype
 from impl.core.memory_formats import contiguous_format, layout, preserve_format, strided
+from impl.core.meta_arrays import MetaArray
 from impl.core.read_only import read_only
 from impl.core.sizes import Size, size_of
 from impl.core.storage import Storage
@@ -114,7 +115,11 @@ class TensorBase:
 
     @read_only
     def device(self) -> device:
-        return CPU
+        return META if type(self._raw) is MetaArray else CPU
+
+    @read_only
+    def is_meta(self) -> bool:
+        return type(self._raw) is MetaArray
 
     @read_only
     def layout(self) -> layout:
@@ -179,8 +184,9 @@ class TensorBase:
         return self._storage
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
-        self._array()
+        """The address of the first element; 0 on the meta device."""
+        if type(self._array()) is MetaArray:
+            return 0
         return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
 
     @read_only

@@ -11,8 +11,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
+from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
-from impl.dispatch import vmap_rules
+from impl.dispatch import meta_kernels, vmap_rules
 from impl.tensor.batched_tensor import innermost
 from impl.tensor.legacy_batched_tensor import NO_RULE, RANDOM, Batched, mapped
 from impl.tensor.tensor import Tensor, new
@@ -124,7 +125,20 @@ def _drawn(composite, args: tuple, named: dict):
     raise RuntimeError(RANDOM)
 
 
-by_example = _ruled(_each_example, _each_row)
+def by_example(composite):
+    """Decorate a composite to be computed for each example of a batch, and on the meta device with
+    examples of real tensors."""
+
+    @functools.wraps(composite)
+    def on_elements(*args, **named):
+        try:
+            return composite(*args, **named)
+        except NeedsElements:
+            return meta_kernels.on_examples(composite, args, named)
+
+    return _ruled(_each_example, _each_row)(on_elements)
+
+
 physical = _ruled(_on_value, _each_row)
 sized = _ruled(_sized, _each_row)
 RULES: dict[BatchingRule, Callable[[Any], Any]] = {

@@ -12,11 +12,11 @@ array or a tuple of them. It never returns an argument or a view of one.
 
 A *formula* names its inputs by its parameters, which determine the saved values: an input (the
 tensor is saved), `result` or an output's name (the output is saved), any other argument of the
-operator (its value), `x_shape`, `x_dtype` (NumPy), `x_layout` (shape, strides, offset) and `x_dim`
-(how many dimensions) of an input or output x, `grad` (of the first output), `grads` (of all),
-`grad_<output>`, `needs` (per differentiable input). `F` holds the operations it may use besides
-Python's operators: kernels when gradients are raw arrays, operators when they are tensors
-(`create_graph=True`).
+operator (its value), `x_shape`, `x_dtype` (NumPy), `x_layout` (shape, strides, offset), `x_dim`
+(how many dimensions) and `x_device` of an input or output x, `grad` (of the first output),
+`grads` (of all), `grad_<output>`, `needs` (per differentiable input). `F` holds the operations it
+may use besides Python's operators: kernels when gradients are raw arrays, operators when they are
+tensors (`create_graph=True`).
 
 `sigmoid.forward(...)` states how tangents pass, where the default rule of
 `impl.dispatch.forward_rules` is not the right one.

@@ -11,6 +11,7 @@ import numpy as np
 from impl.dispatch import saved_attributes
 from impl.dispatch.fast_path.backward import backward, recorded_backward
 from impl.dispatch.gradient_plan import (
+    DEVICE,
     DTYPE,
     GRADIENT,
     INPUT,
@@ -180,7 +181,7 @@ class DerivativeInfo:
                 return (LIST, position)
             return (INPUT if position in self.tensor_positions else VALUE, position)
         base, _, what = name.rpartition("_")
-        kinds = {"shape": SHAPE, "dtype": DTYPE, "layout": LAYOUT, "dim": RANK}
+        kinds = {"shape": SHAPE, "dtype": DTYPE, "layout": LAYOUT, "dim": RANK, "device": DEVICE}
         if base in self.position and what in kinds:
             return (kinds[what], self.position[base])
         if base in self.outputs and what in kinds:
@@ -288,6 +289,8 @@ class DerivativeInfo:
             return np.shape(value._raw) if isinstance(value, Tensor) else ()
         if kind == RANK:
             return value._raw.ndim
+        if kind == DEVICE:
+            return value.device
         if kind == DTYPE:
             if which == self.list_position:
                 return tuple(t._raw.dtype for t in value)

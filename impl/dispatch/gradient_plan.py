@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from impl.dispatch.derivatives import DerivativeInfo
 
 # The sources of saved values when a node is recorded.
-INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK = range(8)
+INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK, DEVICE = range(9)
 # The sources of a formula's arguments when it runs: a saved value (or its conjugate), the gradients
 # of the outputs, the edges that are needed.
 SAVED, CONJUGATE, GRADIENT, NEEDS = range(4)

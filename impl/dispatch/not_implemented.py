@@ -13,6 +13,22 @@ def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
     return NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
 
 
+def refuse_meta(name: str, *values) -> None:
+    """Raise NotImplementedError for a tensor of the meta device, given to the operator of that
+    name, whose result has a shape, or is a number, that depends on elements."""
+    if any(isinstance(value, Tensor) and value.is_meta for value in values):
+        raise NotImplementedError(messages.NO_META_KERNEL.format(name))
+
+
+def not_on_meta(name: str):
+    """A kernel for the meta device that raises NotImplementedError as `refuse_meta` does."""
+
+    def kernel(*args):
+        raise NotImplementedError(messages.NO_META_KERNEL.format(name))
+
+    return kernel
+
+
 def no_primitive(name: str) -> RuntimeError:
     """oneDNN's error for operands that it has no kernel for."""
     return RuntimeError(

@@ -13,10 +13,12 @@ from impl.core.dtypes import (
     bfloat16,
     float16,
 )
+from impl.core.meta_arrays import holds
+from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.dispatch import fast_path, forward_rules
+from impl.dispatch import dispatch_modes, fast_path, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
@@ -33,7 +35,7 @@ from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
 from impl.dispatch.operator_writes import OperatorWrites
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
-from impl.tensor import batched_tensor
+from impl.tensor import batched_tensor, sparse_tensor
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
@@ -46,10 +48,14 @@ class Operator(OperatorWrites):
     # Which calls the fast path serves: "call", "view", or None. A subclass that changes how the
     # operator is called states its own.
     fast_path: str | None = "call"
+    checks_devices = True  # whether all operands have to be on one device
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
+    _kernel_on_large_meta = None  # one that checks no operand, for large ones
+    _kernel_on_meta = None  # the kernel over arrays without elements
     _kernel_in_memory = None  # the kernel over an array that is written itself
+    sparse_kernel = None  # the kernel for operands of which some are sparse
     batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
@@ -133,6 +139,23 @@ class Operator(OperatorWrites):
         self.kernel = positional(kernel)
         return kernel
 
+    def on_meta(self, kernel):
+        """Register the kernel for the meta device, which from MetaArrays, and the other arguments,
+        makes that of the result; without one the kernel itself is asked."""
+        self._kernel_on_meta = kernel
+        return kernel
+
+    def on_large_meta(self, kernel):
+        """As `on_meta`, for a kernel that checks nothing: it is asked only where operands are too
+        large for examples."""
+        self._kernel_on_large_meta = kernel
+        return kernel
+
+    def sparse(self, kernel):
+        """Register the kernel for operands of which at least one is a SparseArray."""
+        self.sparse_kernel = positional(kernel)
+        return kernel
+
     def in_memory(self, kernel):
         """Register the kernel of a write in place, for operands of one shape, dtype and layout: it
         writes its first argument."""
@@ -167,6 +190,8 @@ class Operator(OperatorWrites):
         """Apply to tensors of any kind, in any mode."""
         if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
             return batch._applied(self, args)
+        if sparse_tensor.EXIST and sparse_tensor.holds(args):
+            return sparse_path.call(self, args)
         if STATE.autocast is not None:
             args = cast_operands(self.autocast, args)
         if self.validated_numbers:
@@ -174,10 +199,15 @@ class Operator(OperatorWrites):
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
+        on_meta = strided and meta_kernels.mixes(raws)
+        if on_meta and self.checks_devices:
+            meta_kernels.check_same_device([args[i] for i in self.tensor_positions])
         if mask:
             self._check_saved(args, mask)
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            return self._with_history(dispatch_modes.called(self, args), args, mask)
         try:
-            result = self._call_kernel(raws)
+            result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
         except Exception:
             forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
             raise
@@ -193,10 +223,18 @@ class Operator(OperatorWrites):
             outputs = tuple(self._output(r, raws, False, args) for r in result)
         if mask:
             self.record(args, outputs, mask)
-        elif strided:  # as inference tensors are
+        elif strided or STATE.below_autograd:  # strided as inference tensors are
             inference_mode.count_making(self, args, outputs)
         forward_rules.propagate(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
+
+    def _with_history(self, result, args, mask: int):
+        """The result that a mode returned, recorded if `mask`."""
+        outputs = (result,) if len(self.outputs) == 1 else tuple(result)
+        if mask:
+            self.record(args, outputs, mask)
+        forward_rules.propagate(self, args, outputs)
+        return result
 
     def _unwrap(self, args, written: bool = False):
         raws = [*args]
@@ -245,18 +283,29 @@ class Operator(OperatorWrites):
             if kind == INPUT and isinstance(args[which], Tensor):
                 inference_mode.check_save(args[which])
 
-    def _call_kernel(self, raws):
+    def _call_meta_kernel(self, raws):
+        """The kernel's result, as MetaArrays, for raw values one of which is a MetaArray."""
+        kernel = self._kernel_on_meta
+        if kernel is not None:
+            return self._call_kernel([*map(to_meta, raws)], kernel)
+        large = self._kernel_on_large_meta
+        if large is not None and meta_kernels.is_large(raws):
+            return self._call_kernel([*map(to_meta, raws)], large)
+        return meta_kernels.call(self._call_kernel, raws)
+
+    def _call_kernel(self, raws, kernel=None):
         if self.complex is not None and self.complex.refuses:
             self._refuse_complex(raws)
         if self.validate is not None:
             self.validate(*raws)
         rounded = self._promote(raws) if self.promote is not None else None
         try:
-            result = self.kernel(*raws)
+            result = (kernel or self.kernel)(*raws)
         except ValueError as error:
             shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
             if self.elementwise and len(shapes) > 1:
-                raise RuntimeError(messages.broadcast(shapes)) from None
+                text = messages.broadcast_on_meta if holds(raws) else messages.broadcast
+                raise RuntimeError(text(shapes)) from None
             raise RuntimeError(str(error)) from error
         except NotImplementedError as error:
             if self.elementwise and of_kernel(error):  # shapes are looked at before
@@ -282,6 +331,15 @@ class Operator(OperatorWrites):
         if STATE.node_creation_hooks:
             created(node)
 
+    def _joined(self, tensors, raws):
+        """The result of the kernel for a list of tensors."""
+        if not meta_kernels.mixes(raws):
+            return self.kernel(*raws)
+        meta_kernels.check_same_device(tensors, with_scalars=False)
+        large = self._kernel_on_large_meta if meta_kernels.is_large(raws) else None
+        kernel = self._kernel_on_meta or large or self.kernel
+        return meta_kernels.call(lambda given: kernel(*given), raws)
+
     def _apply_list(self, args):
         position = self.list_position
         assert position is not None
@@ -291,11 +349,13 @@ class Operator(OperatorWrites):
         for i in self.tensor_positions:
             if isinstance(args[i], Tensor):
                 raws[i] = args[i]._raw
-        result = self.kernel(*raws)
-        outputs = (self._output(result, raws, False, args),)
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            outputs = (dispatch_modes.called(self, args),)
+        else:
+            outputs = (self._output(self._joined(tensors, raws), raws, False, args),)
         if STATE.enabled and inference_mode.recordable(self, args):
             flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
-            if any(flags) and result.dtype in DIFFERENTIABLE:
+            if any(flags) and outputs[0]._raw.dtype in DIFFERENTIABLE:
                 edges = [
                     gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
                 ]

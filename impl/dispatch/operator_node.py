@@ -41,9 +41,7 @@ class OperatorNode(Node):
     )
 
     _operator: DerivativeInfo
-    _promotes = (
-        False  # whether its operands had different dtypes; see `Operator.promotes_in_backward`
-    )
+    _promotes = False  # whether its formulas run on tensors; see `Operator.promotes_in_backward`
 
     # Recording sets all fields of a node, but for `_next_nodes` where there is an `_next_node`.
     __init__ = object.__init__  # type: ignore[assignment]
@@ -106,6 +104,12 @@ class OperatorNode(Node):
                 for target, value in zip(targets, function(F, *given), strict=True):
                     result[target] = value
         return result
+
+    def _on_tensors(self) -> None:
+        """Have the formulas run on tensors in every pass, as for operands that promote."""
+        self._promotes = True
+        self._next_nodes = self._edge_nodes()
+        self._compiled_backward = self._next_node = None
 
     def _evaluate_tensors(self, grads, form, wanted):
         """Run the formulas on tensors, which promote each other as the operands did."""

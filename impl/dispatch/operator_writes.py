@@ -9,10 +9,11 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import DIFFERENTIABLE, result_dtype
+from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
-from impl.dispatch import forward_rules
+from impl.dispatch import dispatch_modes, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
@@ -24,7 +25,7 @@ from impl.dispatch.type_promotion import common_dtype
 from impl.graph.node_creation_hooks import created
 from impl.kernels.casting import discards
 from impl.tape import inplace
-from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
+from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
 from impl.tensor.tensor import Tensor, requires_grad
 
 _OUT = (
@@ -44,6 +45,7 @@ class OperatorWrites(OutputLayout):
     iterates: bool  # whether it goes through memory as TensorIterator does
     _unwrap: Any
     _call_kernel: Any
+    _call_meta_kernel: Any
     _check_saved: Any
     _validate_out: Any = None  # checks the dtype of out= and the raw arguments
     _out_first = False  # whether it does before the operands are checked
@@ -67,10 +69,12 @@ class OperatorWrites(OutputLayout):
             return batch._written(self, args)
         if STATE.transforms and not STATE.transforms[-1].owns(args[0]):
             raise RuntimeError(messages.CAPTURED.format(overload_of(self.name, args)))
+        if sparse_tensor.EXIST and sparse_tensor.holds(args):
+            return sparse_path.inplace(self, args)
         if self.validated_numbers:
             args = self._with_numbers(args)
         target = args[0]
-        raws, mask, _ = self._unwrap(args, written=True)
+        raws, mask, strided = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
         if mask:
             self._check_saved(args, mask)
@@ -85,18 +89,20 @@ class OperatorWrites(OutputLayout):
             memory_overlap.check_memory(
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )
-        others = [args[i] for i in self.tensor_positions[1:]]
-        try:
-            result = self._call_kernel_into(target, others, raws, self.grows)
-        except Exception:
-            forward_rules.refuse(self, args, written=True)
-            raise
-        if late:
-            memory_overlap.check_memory(target, operands, memory.within, True)
-        if self.grows and np.shape(result) != target._raw.shape:
-            write.resize(target, np.shape(result))
-        memory_overlap.check_fits(target, result)
-        self._warn_of_parts(target, result, raws)
+        result = None
+        if not (STATE.dispatch_modes and dispatch_modes.sees(args)):
+            others = [args[i] for i in self.tensor_positions[1:]]
+            try:
+                result = self._call_kernel_into(target, others, raws, self.grows, strided)
+            except Exception:
+                forward_rules.refuse(self, args, written=True)
+                raise
+            if late:
+                memory_overlap.check_memory(target, operands, memory.within, True)
+            if self.grows and np.shape(result) != target._raw.shape:
+                write.resize(target, np.shape(result))
+            memory_overlap.check_fits(target, result)
+            self._warn_of_parts(target, result, raws)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
             self._write(target, result, args, raws)
@@ -121,8 +127,13 @@ class OperatorWrites(OutputLayout):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
     def _write(self, target: Tensor, result, args, raws) -> None:
-        """Write the result to the target, in the order of TensorIterator where that shows."""
-        parts = parts_in_order(self, target, args, raws) if self.iterates else None
+        """Write the result to the target, in the order of TensorIterator where that shows; a mode
+        has it written."""
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            dispatch_modes.called(self, args, written=True)
+            return
+        on_meta = is_meta(result) or target.is_meta
+        parts = parts_in_order(self, target, args, raws) if self.iterates and not on_meta else None
         if parts is None:
             write.write(target, result)
         else:
@@ -150,7 +161,7 @@ class OperatorWrites(OutputLayout):
         self._check_memory_of_out(out, args)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         try:
-            raw = self._call_kernel_into(out, present, raws, resizes=True)
+            raw = self._call_kernel_into(out, present, raws, True, strided or out.is_meta)
         except Exception:
             forward_rules.refuse(self, args)
             raise
@@ -178,7 +189,8 @@ class OperatorWrites(OutputLayout):
         """Write the result to `out=`, in the order of TensorIterator where that shows, and laid out
         as the kernel's result or as the operands where it has to be resized."""
         parts = None
-        if self.iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
+        iterates = self.iterates and not (out.is_meta or is_meta(raw))
+        if iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
             parts = parts_in_order(self, out, args, raws)
         if parts is not None:
             write.write_parts(out, parts)
@@ -211,8 +223,10 @@ class OperatorWrites(OutputLayout):
         """Whether a tensor of the list of tensors requires grad."""
         return any(requires_grad(t) for t in args[self.list_position])
 
-    def _call_kernel_into(self, target: Tensor, operands, raws, resizes: bool):
+    def _call_kernel_into(self, target: Tensor, operands, raws, resizes: bool, strided: bool):
         """The kernel's result, for `target`, which one of the operands may share memory with."""
+        if strided and meta_kernels.mixes(raws):
+            return self._call_meta_kernel(raws)
         result = self._called_for(target, raws, resizes)
         kernel = self._kernel_on_shared_memory
         if kernel is None or (np.shape(result), result.dtype) != (target.shape, target._raw.dtype):

@@ -8,7 +8,9 @@ import warnings
 import numpy as np
 
 from impl.core import inference_mode, messages
+from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE, int64
+from impl.core.meta_arrays import is_meta
 from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.strides import has_zero_strides
@@ -141,8 +143,12 @@ def only_bools(op) -> None:
 def write_out(out: Tensor, value, strides=None) -> None:
     """Store a result in `out`, which is resized to its shape (with a warning unless empty).
 
-    A resized tensor takes the `strides`, too, unless they would let elements share memory.
+    A resized tensor takes the `strides`, too, unless they would let elements share memory. Raises
+    RuntimeError for a result on another device.
     """
+    if is_meta(value) != out.is_meta:
+        found = META if is_meta(value) else CPU
+        raise RuntimeError(messages.OUT_DEVICE.format(found, out.device))
     check_cast(value.dtype, out._raw.dtype)
     fit(out, np.shape(value), strides)
     check_overlap(out)

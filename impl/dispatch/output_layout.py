@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.meta_arrays import MetaArray, row_major
 from impl.core.strides import contiguous_strides, empty_strided, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.type_promotion import TypePromotion, common_dtype
@@ -40,13 +41,16 @@ class OutputLayout(TypePromotion):
         elif raw.ndim > 1 and self.fresh:
             return new(raw, strides_of(raw))
         elif raw.ndim > 1 and not raw.flags.c_contiguous:
-            raw = np.ascontiguousarray(raw)
+            raw = row_major(raw)
         return new(raw)
 
     def _laid_out(self, raw, args):
         strides = self._elementwise_strides(raw, args)
         if strides is None:
-            return np.ascontiguousarray(raw) if raw.ndim else raw, None
+            return row_major(raw) if raw.ndim else raw, None
+        if type(raw) is MetaArray:
+            size = raw.dtype.itemsize
+            return MetaArray(raw.shape, raw.dtype, None, 0, [s * size for s in strides]), strides
         laid = empty_strided(raw.shape, strides, raw.dtype)
         owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
         laid = owned if owned.strides == laid.strides else laid

@@ -12,7 +12,7 @@ from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
-from impl.dispatch import forward_rules
+from impl.dispatch import dispatch_modes, forward_rules, sparse_path
 from impl.dispatch.definition import public_function
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.operator import Operator
@@ -23,6 +23,7 @@ from impl.tape import inplace
 from impl.tensor import batched_tensor
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, geometry
+from impl.tensor.sparse_tensor import SparseTensor
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import as_view, view_of
 
@@ -52,12 +53,18 @@ class ViewOperator(Operator):
         """The views of a tensor of any kind, in any mode."""
         if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
             return batch._applied(self, (tensor, *args))
+        if type(tensor) is SparseTensor:
+            return sparse_path.view(self, (tensor, *args))
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
                 f"not {type(tensor).__name__}"
             )
-        results = self.views(tensor, args)
+        if STATE.dispatch_modes:
+            viewed = dispatch_modes.called(self, (tensor, *args))
+            results = list(viewed) if self.multiple else [viewed]
+        else:
+            results = self.views(tensor, args)
         if results and STATE.enabled and self.grad_inputs and requires_grad(tensor):
             if tensor._inference:
                 return tuple(results) if self.multiple else results[0]

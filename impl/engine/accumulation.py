@@ -1,4 +1,7 @@
-"""Accumulation: how a gradient that reaches a leaf becomes, or joins, its `.grad`."""
+"""Accumulation: how a gradient that reaches a leaf becomes, or joins, its `.grad`.
+
+*AccumulateLeaf* of the specification's algorithms (reference/spec/00-algorithms.md).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from numpy import ndarray
 from impl.core import messages
 from impl.core.ownership import is_unshared
 from impl.core.registry import tensor_ops
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.strides import (
     contiguous_strides,
@@ -19,8 +23,10 @@ from impl.core.strides import (
     is_contiguous,
     is_dense,
 )
+from impl.engine import sparse_accumulation
 from impl.tensor import memory_overlap, write
 from impl.tensor.lazy_conj import SOURCES, source_of
+from impl.tensor.sparse_tensor import SparseTensor
 from impl.tensor.tensor import Tensor, new
 
 # Several threads may accumulate into one leaf; a hook on a saved tensor may start a backward in
@@ -45,8 +51,11 @@ def accumulate(form, leaf: Tensor, gradient, version: int) -> None:
                 _accumulate_dual(leaf, gradient)
             return
         held = leaf._own_grad
+        # AccumulateLeaf 2, or else AccumulateLeaf 3
         if held is None:
             leaf._own_grad = _first(form, leaf, gradient, version)
+        elif type(held) is SparseTensor:
+            sparse_accumulation.accumulate_into(leaf, held, gradient)
         else:
             value = held._raw + gradient
             memory_overlap.check_memory(held, ())
@@ -83,6 +92,9 @@ def _first(form, leaf: Tensor, gradient, version: int) -> Tensor:
         del owner
     elif row_major and gradient.size and STATE.layout_policy:
         return _copied(np.array(gradient, order="C"), None)
+    elif type(gradient) is SparseArray:
+        unshared = is_unshared(gradient, frames=2)
+        return sparse_accumulation.first(gradient, unshared)
     shape, strides = leaf._raw.shape, leaf.stride()
     if is_unshared(gradient, frames=2) and (
         _obeys(_strides(gradient), shape, strides) or not STATE.layout_policy
@@ -106,9 +118,13 @@ def _copied(copy, strides) -> Tensor:
 
 def _accumulate_recorded(leaf: Tensor, gradient: Tensor) -> None:
     held = leaf._own_grad
-    if held is not None:
+    if held is not None and held.is_sparse and not gradient.is_sparse:
+        leaf._own_grad = gradient + held
+    elif held is not None:
         leaf._own_grad = held + gradient
         _warn_of_layout(leaf)
+    elif gradient.is_sparse:
+        leaf._own_grad = gradient.clone()
     else:
         leaf._own_grad = tensor_ops.clone_for_leaf(gradient, leaf)
 
@@ -152,10 +168,16 @@ def _warn_of_layout(leaf: Tensor) -> None:
     shape, strides = leaf._raw.shape, leaf.stride()
     if leaf._strides is None and leaf._own_grad._strides is None:
         return
+    if leaf.is_sparse or leaf._own_grad.is_sparse:
+        return
     own = leaf._own_grad.stride()
     if is_dense(shape, strides):
         obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
     else:
         obeys = is_contiguous(shape, own)
     if not obeys and STATE.layout_policy:
-        warnings.warn(messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2)
+        message = messages.layout_contract(shape, own, strides)
+        if STATE.graph_task is None:  # a node that is called by itself
+            warnings.warn(message, UserWarning, stacklevel=2)
+        else:
+            STATE.graph_task.warnings.append(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 from impl.core import messages
 from impl.core.grad_mode import enable_grad, no_grad
@@ -14,8 +15,9 @@ from impl.engine import batched_gradients, execution, seeds
 from impl.engine.dependencies import reachable
 from impl.graph.edge import GradientEdge
 from impl.tensor import batched_tensor, forward_grad, legacy_batched_tensor
+from impl.tensor.overridable import has_torch_function
 from impl.tensor.tensor import Tensor, requires_grad
-from impl.tensor.torch_function import ask, overriding
+from impl.tensor.torch_function import handle_torch_function, overrides
 
 
 def backward(
@@ -25,7 +27,7 @@ def backward(
     create_graph=False,
     grad_variables=None,
     inputs=None,
-) -> None:
+) -> Any:
     """Accumulate the gradients of `tensors`, weighted by their cotangents, into the leaves.
 
     Args:
@@ -49,10 +51,28 @@ def backward(
         grad_tensors = grad_variables
     targets = None if inputs is None else _edge_nodes(inputs, "backward")
     roots = _roots(tensors)
+    if asked := _asked(roots, targets or ()):
+        return handle_torch_function(
+            backward,
+            asked,
+            roots,
+            grad_tensors=grad_tensors,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            inputs=targets,
+        )
     cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_tensors, len(roots)))
     keep_graph, create_graph, _ = _flags(retain_graph, create_graph, True)
     seeds.check_count(roots, cotangents)
     execution.run_backward(roots, cotangents, keep_graph, create_graph, targets, accumulate=True)
+    return None
+
+
+def _asked(roots: tuple, inputs: tuple) -> list:
+    """The roots and inputs whose classes may take the pass over, if one of them, or a mode, does
+    (has_torch_function); else an empty list."""
+    values = [value for value in (*roots, *inputs) if not isinstance(value, GradientEdge)]
+    return values if has_torch_function(values) else []
 
 
 def _of_tensor(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
@@ -88,18 +108,22 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     roots = _roots(outputs)
-    if STATE.torch_function and (asked := overriding((roots, inputs))):
-        named = {
-            "grad_outputs": grad_outputs,
-            "retain_graph": retain_graph,
-            "create_graph": create_graph,
-            "only_inputs": only_inputs,
-            "allow_unused": allow_unused,
-            "is_grads_batched": is_grads_batched,
-            "materialize_grads": materialize_grads,
-        }
-        return ask(grad, "torch.autograd.grad", asked, (roots, inputs), named)
     targets = _edge_nodes(inputs, "grad")
+    if asked := _asked(roots, targets):
+        results = handle_torch_function(
+            grad,
+            asked,
+            roots,
+            targets,
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            only_inputs=only_inputs,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
+        return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else results
     if not only_inputs:
         warnings.warn(messages.ONLY_INPUTS, FutureWarning, stacklevel=2)
     many = bool(is_grads_batched)
@@ -224,12 +248,17 @@ def _stacked(rows, seeds, cotangents) -> Tensor | None:
 
 
 def _roots(tensors) -> tuple:
-    return (tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tuple(tensors)
+    return (tensors,) if _is_one(tensors) else tuple(tensors)
+
+
+def _is_one(value) -> bool:
+    """Whether a value is one root or input (is_tensor_like)."""
+    return isinstance(value, (Tensor, GradientEdge)) or overrides(value)
 
 
 def _edge_nodes(inputs, function: str) -> tuple:
     """The inputs as a tuple, which is not empty: a tensor, the values of a dict, a sequence."""
-    if isinstance(inputs, (Tensor, GradientEdge)):
+    if _is_one(inputs):
         return (inputs,)
     if type(inputs) is dict:
         inputs = inputs.values()

@@ -1,11 +1,9 @@
-"""The backward pass (csrc/autograd/engine.cpp), as an algorithm to read.
+"""The backward pass (csrc/autograd/engine.cpp): the algorithm *Backward* of the specification.
 
-1. Validate the roots and count, for each node, how many gradients it waits for.
-2. Take the ready node that was recorded last, with its gradients.
-3. Run its hooks, check the versions of its saved variables, run its formula (`call_function`).
-4. Fit the gradients it returns to the shapes and dtypes of its inputs (`validate_outputs`).
-5. Deliver each gradient to the next node's input buffer; a node whose buffer is complete is ready.
-6. A leaf's node accumulates into `.grad`. Go on at 2 until no node is ready.
+Comments name its steps (reference/spec/00-algorithms.md): dependencies are counted (Backward 3),
+the cotangents wait in the roots' buffers (Backward 5), the ready node that was recorded last runs
+(Backward 6, RunNode), and its gradients are made to fit (ValidateGradients) and delivered to the
+buffers of the next nodes (Backward 7).
 
 `impl.engine.fast_backward` is the same algorithm specialised for gradients that are arrays; a test
 holds the two equal. Both are iterative: a chain of any length takes no stack.
@@ -16,6 +14,7 @@ from __future__ import annotations
 import itertools
 
 from impl.core import messages
+from impl.core.devices import CPU
 from impl.engine.dependencies import count_dependencies, reachable
 from impl.engine.general_step import GeneralStep
 from impl.engine.gradient_versions import OutgoingVersions
@@ -30,6 +29,7 @@ class GraphTask(GeneralStep):
 
     _task_numbers = itertools.count(1)
 
+    place = CPU  # the device of the roots
     roots: tuple  # the nodes that the pass starts from
     dependencies: dict  # how many gradients a node waits for, where not one
     reached: set | None = None  # all nodes of the pass, once that is asked
@@ -40,10 +40,12 @@ class GraphTask(GeneralStep):
         self.buffers: dict = {}  # node -> its input buffer, while gradients are missing
         self.ready = ReadyQueue()
         self.callbacks: list = []  # functions that users queue to be called after the pass
+        self.warnings: list[str] = []  # those of C++, of which Python is told after the pass
 
     def run(self, roots) -> None:
         """Run the pass. `roots` are ((node, output number), gradient) in the caller's order."""
         self.start(roots)
+        # Backward 6
         while self.ready:
             node, gradients = self.ready.pop()
             if self.exec_info is not None and node not in self.exec_info:
@@ -62,10 +64,12 @@ class GraphTask(GeneralStep):
     def start(self, roots) -> None:
         """Count dependencies, deliver the roots' gradients, and queue the roots that are ready."""
         self.roots = tuple(dict.fromkeys(node for (node, _), _ in roots))
+        # Backward 3
         self.dependencies = count_dependencies(self.roots)
         for (node, _), _ in roots:
             self.dependencies[node] += 1
         complete = []
+        # Backward 5
         for (node, number), gradient in roots:
             if self.add_to_buffer(node, number, gradient, 0):
                 complete.append(node)
@@ -93,7 +97,8 @@ class GraphTask(GeneralStep):
         """The roots with gradients of the shapes and dtypes that their nodes recorded; the tensors
         may have been given other memory since.
 
-        Raises RuntimeError for a gradient that has no such shape or dtype (validate_outputs).
+        Raises RuntimeError for a gradient that has no such shape or dtype (validate_outputs;
+        ValidateGradients 2 and ValidateGradients 3).
         """
         fitted = []
         for i, (edge, gradient) in enumerate(roots):
@@ -124,7 +129,8 @@ class GraphTask(GeneralStep):
         return versions
 
     def deliver(self, node, outputs: list, versions: list[int]) -> None:
-        """Add each gradient to the buffer of the next node, and queue the nodes that are ready."""
+        """Add each gradient to the buffer of the next node, and queue the nodes that are ready
+        (Backward 7)."""
         numbers = node._input_nrs
         for edge, target in enumerate(node._edge_nodes()):
             if target is None:

@@ -1,10 +1,14 @@
-"""The execution of a pass: its roots, inputs and modes (Engine::execute)."""
+"""The execution of a pass: its roots, inputs and modes (Engine::execute).
+
+Comments name the steps of *Backward* in the specification (reference/spec/00-algorithms.md).
+"""
 
 from __future__ import annotations
 
 import warnings
 
 from impl.core import messages
+from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import method_of
 from impl.core.state import FAST_PATH, STATE
@@ -19,7 +23,7 @@ from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import GradientEdge, gradient_edge
 from impl.graph.hooks import retain_grad, run_post_accumulate
 from impl.graph.node import Node
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 # Whether passes take the specialised loops (`impl.engine.fast_backward` and `fast_recording`).
 FAST_BACKWARD = FAST_PATH
@@ -63,9 +67,10 @@ def run_backward(
     if not in the usual way.
     """
     if form is None:
-        # Empty arrays have no strides in NumPy, empty tensors do.
-        empty = any(c is not None and not c._raw.size for c in cotangents)
-        form = gradient_form(create_graph, empty or STATE.batched)
+        # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
+        present = [c for c in cotangents if c is not None]
+        on_tensors = any(not c._raw.size or c.is_meta for c in present)
+        form = gradient_form(create_graph, on_tensors or STATE.batched)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
@@ -73,19 +78,24 @@ def run_backward(
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, form) -> list:
+    # Backward 1
     roots = _roots(tensors, cotangents, form)
     task = GraphTask(form, keep_graph)
-    cycles = False
+    if any(c is not None and c.is_meta for c in cotangents):
+        task.place = META
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:
         STATE.reentrant_depth += 1
+        # Backward 2
         STATE.grad_mode = bool(create_graph)
         STATE.graph_task = task
         STATE.accumulates_all = STATE.accumulates_all and inputs is None
+        # Backward 4
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         roots = task.validate_roots(roots)
-        cycles = accumulate and create_graph
+        if accumulate and create_graph:
+            task.warnings.append(messages.CREATE_GRAPH)
         fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled and STATE.before_write is None
         if fast and not form.records:
             fast_backward.run(task, roots)
@@ -93,13 +103,14 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
             fast_recording.run(task, roots)
         else:
             task.run(roots)
+        # Backward 8
         for callback in task.callbacks:  # which may queue others
             callback()
         return task.captured
     finally:
         STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all = previous
-        if cycles:  # a warning of C++, which Python is told of when the call returns
-            warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
+        for message in task.warnings:
+            warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _roots(tensors, cotangents, form) -> list:
@@ -142,9 +153,9 @@ def _aim(task: GraphTask, roots, inputs, accumulate: bool) -> None:
         if isinstance(tensor, GradientEdge):
             pass  # there is no tensor that could keep a gradient
         elif accumulate:
-            if tensor.grad_fn is not None or not tensor.requires_grad:
+            if tensor._grad_fn is not None or not requires_grad(tensor):
                 retain_grad(tensor)
-        elif not tensor.requires_grad:
+        elif not requires_grad(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         edge = edge_of(tensor)
         if edge is not None:

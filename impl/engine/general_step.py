@@ -1,4 +1,7 @@
-"""One step of the backward pass: hooks, captures, the formula, accumulation (call_function)."""
+"""One step of the backward pass (call_function): *RunNode* of the specification's algorithms.
+
+Comments name its steps (reference/spec/00-algorithms.md).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from impl.engine.gradient_versions import (
 )
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.hooks import run_node_hooks, run_post_accumulate, run_tensor_hooks
-from impl.graph.input_metadata import meets
+from impl.graph.input_metadata import device_of, meets, shape_and_dtype
 from impl.tensor.lazy_conj import LazyConjTensor
 
 
@@ -49,17 +52,20 @@ class GeneralStep:
         runs = self.exec_info is None or self.exec_info[node]
         grads[:] = [self.form.in_memory(g) for g in grads]  # which hooks may write
         if runs and self.captures:
-            # Gradients that go on are captured before the tensor's hooks, those that end here
-            # after.
+            # RunNode 1: gradients that go on are captured before the tensor's hooks, those that
+            # end here after.
             self._capture(node, grads)
         hooks = node._hooks_of_outputs()
+        # RunNode 2 and RunNode 3
         if hooks or node._retains_grad_of:
             self._call_tensor_hooks(node, hooks, grads, runs)
         if not runs:
             self._capture(node, grads)
             return None
+        # RunNode 4
         if node._pre_hooks:
             self._call_pre_hooks(node, grads)
+        # RunNode 5
         if type(node) is AccumulateGrad:
             self._accumulate(node, grads)
             return None
@@ -71,6 +77,7 @@ class GeneralStep:
             given = None
             if node._post_hooks:
                 given = tuple(self._incoming(node, i, g) for i, g in enumerate(grads))
+        # RunNode 7
         if node._post_hooks:
             arrived = (
                 {} if node._is_custom_function else dict(zip(map(id, grads), given, strict=True))
@@ -87,6 +94,7 @@ class GeneralStep:
             # Ignore gradients that a custom backward returns for inputs that do not require grad.
             pairs = zip(outputs, node._edge_nodes(), strict=True)
             outputs = [value if target else None for value, target in pairs]
+        # RunNode 8
         if not self.keep_graph:
             node._release()
         return outputs, outgoing
@@ -150,7 +158,7 @@ class GeneralStep:
         Raises RuntimeError, which begins with its `origin`, for a gradient of another shape, and
         for dtypes without gradients.
         """
-        expected, wanted = meta if type(meta) is tuple else ((), np.dtype(meta))
+        expected, wanted = shape_and_dtype(meta)
         shape, dtype = self.form.shape_dtype(value)
         if shape != expected and repeated_dims(expected, shape) is None:
             raise RuntimeError(
@@ -160,7 +168,8 @@ class GeneralStep:
         if wanted is not None and wanted.kind in "biu":
             raise RuntimeError(messages.INTEGER_GRADIENT)
         if dtype is wanted or wanted is None:  # None: a leaf whose gradient may have any dtype
-            return value if shape == expected else self.form.sum_to(value, expected)
+            value = value if shape == expected else self.form.sum_to(value, expected)
+            return self._on_device(origin, edge, value, meta)
         if dtype.kind == "c" and wanted.kind != "c" and takes_real_part:
             value = self.form.F.real_part(value)
             dtype = self.form.shape_dtype(value)[1]
@@ -171,7 +180,22 @@ class GeneralStep:
             value = self.form.sum_to(value, expected)
         if dtype != wanted:
             value = self.form.cast(value, wanted)
-        return value
+        return self._on_device(origin, edge, value, meta)
+
+    def _on_device(self, origin: str, edge: int, value, meta):
+        """A gradient on the device of its input: one without dimensions is copied there.
+
+        Raises RuntimeError for any other on another device.
+        """
+        found, wanted = self.form.device(value), device_of(meta)
+        if found == wanted:
+            return value
+        if self.form.shape_dtype(value)[0]:
+            raise RuntimeError(
+                f"{origin}invalid gradient at index {edge} - expected device {wanted} "
+                f"but got {found}"
+            )
+        return self.form.moved(value, wanted)
 
     # -- hooks ----------------------------------------------------------------------------------
 

@@ -12,9 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
+from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_arrays import is_meta
+from impl.core.meta_functions import to_meta
 from impl.core.ownership import is_unshared
 from impl.core.registry import array_ops, tensor_ops, tensor_ops_no_grad
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import address, owner_of
 from impl.core.strides import element_strides, empty_strided, strides_of
@@ -25,6 +30,7 @@ from impl.tape.saved_variable import unpack_array, unpack_tensor
 from impl.tensor import forward_grad
 from impl.tensor.allocation import preserved
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
+from impl.tensor.sparse_tensor import over
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.views import NO_GRAD, ViewMeta
 
@@ -136,7 +142,7 @@ class ArrayGradients:
             reference = self.shown.get(id(raw))
             tensor = None if reference is None else reference()
             if tensor is None or tensor._raw is not raw:
-                tensor = new(raw, strides_of(raw))
+                tensor = over(raw)
                 self.shown[id(raw)] = weakref.ref(tensor)
             return tensor
         return self._alias(raw)
@@ -170,6 +176,10 @@ class ArrayGradients:
 
     def add(self, a, b):
         """The sum of two gradients, in new memory, laid out as ATen's sums are."""
+        if type(a) is SparseArray:
+            return b + a
+        if type(b) is SparseArray:
+            return a + b
         if a.ndim < 2 or (a.flags.c_contiguous and b.flags.c_contiguous):
             return a + b
         terms = [x for x in (a, b) if not is_zeros(x)]  # to which ATen adds nothing
@@ -186,6 +196,16 @@ class ArrayGradients:
     def sum_to(self, value, shape):
         """A gradient summed over the dimensions along which `shape` was broadcast."""
         return sum_to(value, shape)
+
+    def device(self, value):
+        """The device of a gradient."""
+        return META if is_meta(value) else CPU
+
+    def moved(self, value, device):
+        """A gradient on another device. Raises NotImplementedError for one on the meta device."""
+        if device != META:
+            raise NotImplementedError(messages.NO_DATA)
+        return to_meta(value)
 
     def cast(self, value, dtype):
         """A gradient in another NumPy dtype."""
@@ -243,7 +263,7 @@ class RecordingGradients:
         return value
 
     def add(self, a, b):
-        return a + b
+        return b + a if a.is_sparse else a + b
 
     def shape_dtype(self, value):
         return value._raw.shape, value._raw.dtype
@@ -251,14 +271,20 @@ class RecordingGradients:
     def sum_to(self, value, shape):
         return tensor_ops.sum_to(value, shape)
 
+    def device(self, value):
+        return value.device
+
+    def moved(self, value, device):
+        return value.to(device)
+
     def cast(self, value, dtype):
         return value.to(BY_NUMPY[dtype])
 
 
 class TensorGradients(RecordingGradients):
     """Gradients are tensors that need not be recorded: because they or saved tensors may have
-    tangents, because autocast is on, or because they are empty and NumPy keeps no strides of empty
-    arrays.
+    tangents, because autocast is on, because they are empty and NumPy keeps no strides of empty
+    arrays, or because they are on the meta device, whose arrays only operators know.
     """
 
     def __init__(self, records: bool) -> None:
@@ -278,8 +304,11 @@ class TensorGradients(RecordingGradients):
 
     def add(self, a, b):
         unshared = is_unshared(a, holders=1) and a._view is None  # the input buffer
+        if a.is_sparse:
+            return b + a
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        if STATE.enabled or not unshared or kept or type(a) is not type(b):
+        others = a.is_meta or type(a) is not type(b)
+        if STATE.enabled or not unshared or kept or others:
             return a + b
         return a.add_(b)
 

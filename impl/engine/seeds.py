@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.devices import META, device
 from impl.core.dtypes import BY_NUMPY, CATEGORY, COMPLEX, WIDE
+from impl.core.meta_functions import to_meta
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.graph.edge import GradientEdge
+from impl.graph.input_metadata import device_of
 from impl.tensor.tensor import Tensor, new
 
 
@@ -47,7 +50,7 @@ def cotangents(tensors, grads, batched: bool = False) -> list:
             result.append(cotangent)
         elif cotangent is None:
             differentiable = isinstance(out, GradientEdge) or out.requires_grad
-            result.append(_implicit(shape, dtype) if differentiable else None)
+            result.append(_implicit(out, shape, dtype) if differentiable else None)
         else:
             raise TypeError(
                 "gradients can be either Tensors or None, but got " + type(cotangent).__name__
@@ -74,8 +77,9 @@ def batch_size(seeds: list) -> int:
     return sizes[0]
 
 
-def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    if not shape and dtype in WIDE:
+def _implicit(out, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    on_meta = _device_of(out) == META
+    if not shape and dtype in WIDE and not on_meta:
         return new(dtype.type(1))
     if any(n != 1 for n in shape):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
@@ -84,7 +88,15 @@ def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {d}"
         )
-    return new(np.ones(shape, dtype) if shape else dtype.type(1))
+    ones = np.ones(shape, dtype) if shape else dtype.type(1)
+    return new(to_meta(ones) if on_meta else ones)
+
+
+def _device_of(out) -> device:
+    """The device of a root."""
+    if isinstance(out, GradientEdge):
+        return device_of(out.node._input_meta(out.output_nr))
+    return out.device
 
 
 def _check_cotangent(grads: tuple, out, shape, dtype, cotangent: Any, batched: bool) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import OrderedDict
 
+from impl.core.memory_formats import layout, sparse_coo
+from impl.core.memory_formats import strided as strided_layout
+from impl.core.sparse_array import SparseArray
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.core.tensor_impl import TensorBase
+from impl.factories.storages import TypedStorage
 from impl.tensor.geometry import elements, geometry
-from impl.tensor.tensor import Tensor, new, requires_grad
-from impl.tensor.torch_function import of_class, overrides
+from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
+from impl.tensor.sparse_tensor import SparseTensor, sparse_tensor
+from impl.tensor.tensor import Tensor, copy_fields, new, requires_grad
+from impl.tensor.torch_function import as_subclass, overrides
 
 _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -27,9 +34,9 @@ _NEW_EMPTY = (
 _STORAGES = "impl.storages"  # the key of the copied storages in deepcopy's memo
 
 
-def _own_attributes(tensor: Tensor) -> dict:
+def own_attributes(tensor: Tensor) -> dict:
     """The attributes that the program has set on a tensor."""
-    fields = {*vars(TensorBase), *vars(Tensor)}
+    fields = {*vars(TensorBase), *vars(Tensor), *vars(LazyConjTensor)}
     return {k: v for k, v in vars(tensor).items() if k not in fields}
 
 
@@ -43,6 +50,14 @@ def _over(storage: Storage, kind, shape, strides, offset: int) -> Tensor:
     return tensor
 
 
+def _put_into(made: Tensor, source: Tensor) -> Tensor:
+    """The tensor with the fields of another, as after Tensor.set_: a view stays one."""
+    view = made._view
+    copy_fields(made, source)
+    made._view = view
+    return made
+
+
 def deep(self: Tensor, memo: dict) -> Tensor:
     """A leaf's copy with its own storage, flag and gradient (torch.Tensor.__deepcopy__).
 
@@ -52,51 +67,119 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
-    own = overrides(self)
-    if own and type(self.new_empty([])) is not type(self):
+    made = self.new_empty([]) if overrides(self) else None
+    if made is not None and type(made) is not type(self):
         raise RuntimeError(_NEW_EMPTY)
-    memory = self.untyped_storage()
-    copied = memo.setdefault(_STORAGES, {})
-    if memory._cdata not in copied:
-        copied[memory._cdata] = Storage(memory.flat.copy()), memory
-    result = _over(copied[memory._cdata][0].sharing(), self._raw.dtype, *geometry(self))
+    result = self.detach().clone() if self.is_sparse else _on_copied_memory(self, memo)
     result._requires_grad = self._requires_grad
-    if own:
-        result = of_class(result, type(self))
+    if made is not None:
+        result = _put_into(made, result)
     memo[id(self)] = result
     result._own_grad = copy.deepcopy(self._own_grad, memo)
-    for name, value in _own_attributes(self).items():
+    for name, value in own_attributes(self).items():
         setattr(result, name, copy.deepcopy(value, memo))
     return result
 
 
+def _on_copied_memory(tensor: Tensor, memo: dict) -> Tensor:
+    """The tensor over a copy of its storage, the same copy for all tensors that share it."""
+    memory = tensor.untyped_storage()
+    copied = memo.setdefault(_STORAGES, {})
+    if memory._cdata not in copied:
+        copied[memory._cdata] = Storage(memory.flat.copy()), memory
+    return _over(copied[memory._cdata][0].sharing(), tensor._raw.dtype, *geometry(tensor))
+
+
+# -- pickling -----------------------------------------------------------------------------------
+#
+# A tensor is pickled as a call of a function of `torch._utils`, so that torch reads files of impl
+# and impl those of torch (`impl.serialization`).
+
+
 def reduced(self: Tensor, protocol) -> tuple:
-    """The arguments that rebuild the tensor: a leaf with the same values and flag, but no gradient.
+    """The call that rebuilds the tensor: a leaf with the same values and flag, but no gradient.
 
     Warns of hooks, which are not pickled.
     """
-    for hook in (self._hooks or {}).values():
-        warnings.warn(
-            f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you "
-            "can decorate the function with @torch.utils.hooks.unserializable_hook to suppress "
-            "this warning",
-            UserWarning,
-            stacklevel=2,
-        )
-    memory = self.untyped_storage().sharing()
-    arguments = (memory, self.dtype, *geometry(self), requires_grad(self), _own_attributes(self))
-    return _rebuilt, (type(self), *arguments)
+    function, arguments = _parts(self)
+    attributes = own_attributes(self)
+    if not attributes and not overrides(self):
+        return function, arguments
+    kind = Tensor if type(self) in (LazyConjTensor, SparseTensor) else type(self)
+    return _rebuild_from_type_v2, (function, kind, arguments, attributes)
 
 
-def _rebuilt(cls, memory: Storage, d, shape, strides, offset, flag, attributes) -> Tensor:
-    tensor = _over(memory, d.numpy, shape, strides, offset)
-    if overrides(tensor := of_class(tensor, cls)) or cls is Tensor:
-        tensor._requires_grad = flag
-    else:
-        tensor = cls(tensor, flag)
-    for name, value in attributes.items():
-        setattr(tensor, name, value)
+def _parts(self: Tensor) -> tuple:
+    """The function and the arguments that rebuild a tensor without the program's attributes."""
+    warn_if_has_hooks(self)
+    if self.is_sparse:
+        stored = (self._indices(), self._values(), self.size(), self.is_coalesced())
+        return _rebuild_sparse_tensor, (self.layout, stored)
+    memory = TypedStorage(wrap_storage=self.untyped_storage().sharing(), dtype=self.dtype)
+    shape, strides, offset = geometry(self)
+    arguments: tuple = (memory, offset, tuple(shape), strides, requires_grad(self), OrderedDict())
+    bits = dict(zip(("conj", "neg"), conj_neg_bits(self), strict=True))
+    metadata = {name: True for name, is_set in bits.items() if is_set}
+    return _rebuild_tensor_v2, (*arguments, metadata) if metadata else arguments
+
+
+def warn_if_has_hooks(tensor: Tensor) -> None:
+    """Warn of each hook of a tensor that is going to be pickled, unless the hook is marked as
+    `torch.utils.hooks.unserializable_hook`."""
+    for hook in (tensor._hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
+                "suppress this warning",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _rebuild_tensor_v2(
+    storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None
+) -> Tensor:
+    """A tensor over a storage (torch._utils._rebuild_tensor_v2)."""
+    memory = storage.untyped().sharing()
+    tensor = _over(memory, storage.dtype.numpy, tuple(size), tuple(stride), storage_offset)
+    bits = metadata or {}
+    if bits.get("conj") or bits.get("neg"):
+        tensor = with_bits(tensor, bool(bits.get("conj")), bool(bits.get("neg")))
+    tensor._requires_grad = requires_grad
+    tensor._hooks = backward_hooks
     return tensor
+
+
+def _rebuild_sparse_tensor(layout, data) -> Tensor:
+    """A sparse tensor of its parts (torch._utils._rebuild_sparse_tensor)."""
+    if layout is not sparse_coo:
+        raise NotImplementedError(f"a tensor of the layout {layout}")
+    indices, values, size, *is_coalesced = data
+    raw = SparseArray(indices._raw, values._raw, size, *is_coalesced)
+    return sparse_tensor(raw)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """A tensor of another class, or with a program's attributes
+    (torch._tensor._rebuild_from_type_v2)."""
+    result = func(*args)
+    if type(result) is not new_type and new_type is not Tensor:
+        result = as_subclass(result, new_type)
+    return with_state(result, state)
+
+
+def with_state(tensor: Tensor, state) -> Tensor:
+    """Set the attributes that a program had set on a tensor."""
+    for part in state if isinstance(state, tuple) else (state,):  # those of slots come second
+        for name, value in (part or {}).items():
+            setattr(tensor, name, value)
+    return tensor
+
+
+def _get_layout(name: str) -> layout:
+    """The layout of that name (torch.serialization._get_layout)."""
+    return {str(one): one for one in (strided_layout, sparse_coo)}[name]
 
 
 def _packed(self: Storage) -> tuple:
@@ -107,9 +190,15 @@ def _unpacked(flat) -> Storage:
     return Storage(flat)
 
 
+# The names by which they are pickled.
+_rebuild_sparse_tensor.__module__ = _rebuild_tensor_v2.__module__ = "impl._utils"
+_rebuild_from_type_v2.__module__ = "impl._tensor"
+_get_layout.__module__ = "impl.serialization"
+
 for _class, _name, _method in (
     (Tensor, "__deepcopy__", deep),
     (Tensor, "__reduce_ex__", reduced),
     (Storage, "__reduce__", _packed),
+    (layout, "__reduce__", lambda self: (_get_layout, (str(self),))),
 ):
     setattr(_class, _name, _method)

@@ -30,7 +30,10 @@ def memory_order(tensor: Tensor) -> np.ndarray:
 
 
 def fill(tensor: Tensor, numbers: Callable[[int], np.ndarray]) -> None:
-    """Write numbers(count), one block after the other, in the order of memory."""
+    """Write numbers(count), one block after the other, in the order of memory; on the meta device
+    none are drawn."""
+    if tensor.is_meta:
+        return
     target = memory_order(tensor)
     flat = target.reshape(-1)
     narrow = dtypes.BY_NUMPY[flat.dtype] in (dtypes.float16, dtypes.bfloat16)
@@ -132,7 +135,7 @@ def draw_normal(
     dtype = _floating(tensor, "normal_kernel_cpu")
     source = generator or default_generator
     count = tensor._raw.size
-    if count >= 16 and tensor.is_contiguous() and not singly:
+    if count >= 16 and tensor.is_contiguous() and not (singly or tensor.is_meta):
         computed = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
         source.fill_normal_blocks(tensor._array().reshape(-1), computed, mean, std)
     else:

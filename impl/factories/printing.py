@@ -176,24 +176,34 @@ def text(tensor, contents: str | None = None) -> str:
     """torch's text of a tensor: its elements, and its dtype and history unless they are the
     default. `contents` replaces the elements."""
     raw, d = tensor._raw, tensor.dtype
+    if tensor.is_meta:
+        contents = "..."
     name = type(tensor).__name__
     prefix = "tensor(" if name == Tensor.__name__ or type(tensor) in PLAIN else f"{name}("
     suffixes = []
     default = get_default_dtype()
-    if raw.size == 0:
-        body = "[]"
+    body = contents or ""
+    if tensor.is_meta:
+        suffixes += [f"device='{tensor.device}'", f"size={tuple(raw.shape)}"]
+        if d is not default:
+            suffixes.append(f"dtype={d}")
+    elif tensor.is_sparse:
+        body = _stored(raw, len(prefix)) if contents is None else contents
+        suffixes += [f"size={tuple(raw.shape)}", f"nnz={raw.nnz}"]
+        if not _is_usual(d):
+            suffixes.append(f"dtype={d}")
+        suffixes.append(f"layout={tensor.layout}")
+    elif raw.size == 0:
+        body = "[]" if contents is None else contents
         if raw.ndim != 1:
             suffixes.append(f"size={tuple(raw.shape)}")
         if d is not default:
             suffixes.append(f"dtype={d}")
     else:
-        body = _body(raw, len(prefix)) if contents is None else ""
+        body = _body(raw, len(prefix)) if contents is None else contents
         if not OPTIONS.edgeitems:
             suffixes.append(f"size={tuple(raw.shape)}")
-        usual = d.name in ("int64", "bool") or d is default
-        if d.category == COMPLEX:
-            usual = d is (complex128 if default is float64 else complex64)
-        if not usual:
+        if not _is_usual(d):
             suffixes.append(f"dtype={d}")
     try:
         node = tensor.grad_fn
@@ -209,18 +219,36 @@ def text(tensor, contents: str | None = None) -> str:
     tangent = forward_grad.fw_grad(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    body = body if contents is None else contents
-    shown = _with_suffixes(prefix + body, suffixes, len(prefix))
+    shown = _with_suffixes(prefix + body, suffixes, len(prefix), tensor.is_sparse)
     return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
 
 
-def _with_suffixes(body: str, suffixes, indent: int) -> str:
+def _is_usual(d) -> bool:
+    """Whether a dtype is not shown: the default one of its kind, int64 and bool."""
+    default = get_default_dtype()
+    if d.category == COMPLEX:
+        return d is (complex128 if default is float64 else complex64)
+    return d.name in ("int64", "bool") or d is default
+
+
+def _stored(raw, indent: int) -> str:
+    """The indices and the elements of a sparse value."""
+    parts = []
+    for name, part in (("indices", raw.indices), ("values", raw.values)):
+        prefix = f"{name}=tensor("
+        shown = _body(part, indent + len(prefix)) if part.size else f"[], size={part.shape}"
+        parts.append(f"{prefix}{shown})")
+    return (",\n" + " " * indent).join(parts)
+
+
+def _with_suffixes(body: str, suffixes, indent: int, on_new_line: bool = False) -> str:
     pieces = [body]
     last = len(body) - body.rfind("\n") + 1
     for suffix in suffixes:
-        if last + len(suffix) + 2 > OPTIONS.linewidth:
+        if on_new_line or last + len(suffix) + 2 > OPTIONS.linewidth:
             pieces.append(",\n" + " " * indent + suffix)
             last = indent + len(suffix)
+            on_new_line = False
         else:
             pieces.append(", " + suffix)
             last += len(suffix) + 2

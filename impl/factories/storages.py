@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from impl.core import dtypes
-from impl.core.devices import CPU, device
+from impl.core.devices import CPU, META, device
 from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.meta_arrays import is_meta
+from impl.core.named_types import NamedType
 from impl.core.registry import method_of
 from impl.core.storage import Storage
 from impl.kernels.casting import storable
@@ -87,8 +89,9 @@ def __bool__(self) -> bool:
 
 @method_of(Storage)
 def __repr__(self) -> str:
-    lines = [f" {value}" for value in self.tolist()]
-    return "\n".join([*lines, f"[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"])
+    end = f"[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+    lines = ["..."] if is_meta(self.flat) else [f" {value}" for value in self.tolist()]
+    return "\n".join([*lines, end])
 
 
 @method_of(Storage)
@@ -140,16 +143,32 @@ for _name, _value in {
     "element_size": 1,
     "get_device": None,
     "is_pinned": False,
-    "is_shared": False,
     "resizable": True,
     "type": "torch.storage.UntypedStorage",
 }.items():
     _constant(_name, _value)
 
+
+@method_of(Storage)
+def share_memory_(self) -> Storage:
+    """Mark the memory as shared with other processes (torch.UntypedStorage.share_memory_).
+
+    It stays where it is, as there are no other processes here.
+    """
+    vars(self)["_shared"] = True
+    return self
+
+
+@method_of(Storage)
+def is_shared(self) -> bool:
+    """Whether the memory is marked as shared (torch.UntypedStorage.is_shared)."""
+    return vars(self).get("_shared", False)
+
+
 Storage.cpu = lambda self: self  # type: ignore[attr-defined]
 Storage.untyped = lambda self: self  # type: ignore[attr-defined]
 Storage.new = lambda self: Storage(np.empty(0, np.uint8))  # type: ignore[attr-defined]
-Storage.device = property(lambda self: CPU)  # type: ignore[attr-defined]
+Storage.device = property(lambda self: META if is_meta(self.flat) else CPU)  # type: ignore[attr-defined]
 Storage.filename = property(lambda self: None)  # type: ignore[attr-defined]
 for _name in ("is_cuda", "is_hpu", "is_sparse", "is_sparse_csr"):
     setattr(Storage, _name, property(lambda self: False))
@@ -211,7 +230,7 @@ class TypedStorage:
 
     @property
     def device(self) -> device:
-        return CPU
+        return self._untyped.device  # type: ignore[attr-defined]
 
     @property
     def is_cuda(self) -> bool:
@@ -308,7 +327,7 @@ for _name, _target in {
     setattr(TypedStorage, _name, lambda self, kind=_target: self._to(kind))
 
 
-class _LegacyStorageType(type):
+class _LegacyStorageType(NamedType):
     """`torch.FloatStorage` and its like: callable, and the class of the storages of one dtype."""
 
     dtype: dtype
@@ -320,12 +339,13 @@ class _LegacyStorageType(type):
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
 
-LEGACY_STORAGES = {
-    f"{d.legacy}Storage": _LegacyStorageType(
-        f"{d.legacy}Storage", (), {"dtype": d, "__module__": "torch"}
-    )
-    for d in dtypes.ALL
-}
+def _legacy(kind: dtype) -> _LegacyStorageType:
+    name = f"{kind.legacy}Storage"
+    body = {"dtype": kind, "__module__": "impl", "__qualname__": name}
+    return _LegacyStorageType(name, (), body)
+
+
+LEGACY_STORAGES = {f"{d.legacy}Storage": _legacy(d) for d in dtypes.ALL}
 
 
 @method_of(Tensor)

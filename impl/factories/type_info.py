@@ -212,12 +212,12 @@ FUNCTIONS["finfo"], FUNCTIONS["iinfo"] = finfo, iinfo
 Tensor.is_nonzero = is_nonzero
 Tensor.is_same_size = is_same_size
 Tensor.ndimension = Tensor.dim
-Tensor.is_cpu = property(lambda self: True, doc="Whether the tensor is on the CPU: always.")
-for _name in """ipu maia meta mkldnn mps mtia nested quantized sparse_csr vulkan xla
+Tensor.is_cpu = property(lambda self: not self.is_meta, doc="Whether the tensor is on the CPU.")
+for _name in """ipu maia mkldnn mps mtia nested quantized sparse_csr vulkan xla
     xpu""".split():  # noqa: SIM905
-    _flag = property(lambda self: False, doc="False: tensors are dense, and on the CPU.")
+    _flag = property(lambda self: False, doc="False: tensors are dense, and on no such device.")
     setattr(Tensor, f"is_{_name}", _flag)
-Tensor.is_shared = Tensor.is_distributed = lambda self: False
+Tensor.is_distributed = lambda self: False
 Tensor.dense_dim, Tensor.sparse_dim = Tensor.dim, lambda self: 0
 Tensor.nbytes = property(
     lambda self: self._raw.size * self._raw.dtype.itemsize, doc="The bytes the elements take."

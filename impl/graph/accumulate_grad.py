@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import weakref
 
+from impl.core.meta_arrays import is_meta
 from impl.core.state import STATE
 from impl.graph import anomaly_mode
-from impl.graph.input_metadata import tensor_meta
+from impl.graph.input_metadata import OnMeta, tensor_meta
 from impl.graph.node import RUNS_FIRST, Node
 from impl.graph.node_creation_hooks import created
 
@@ -47,7 +48,8 @@ class AccumulateGrad(Node):
         if wanted is ...:
             self._meta = leaf._dense_meta or tensor_meta(leaf._raw)
         else:
-            self._meta = (leaf._raw.shape, wanted and wanted.numpy)
+            kind = OnMeta if is_meta(leaf._raw) else tuple
+            self._meta = kind((leaf._raw.shape, wanted and wanted.numpy))
 
 
 def grad_accumulator(leaf) -> AccumulateGrad:

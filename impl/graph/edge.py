@@ -23,7 +23,7 @@ class GradientEdge(NamedTuple):
 
 def gradient_edge(tensor):
     """The edge (node, output number) of a tensor; None if it does not require grad."""
-    node = tensor._node if tensor._view is None else tensor.grad_fn
+    node = tensor._node if tensor._view is None else tensor._grad_fn
     if node is not None:
         return (node, tensor._nr)
     if tensor._requires_grad:
@@ -43,7 +43,7 @@ def found_edge(tensor):
 
 def edge_node(tensor):
     """The node of `gradient_edge`, or None."""
-    node = tensor._node if tensor._view is None else tensor.grad_fn
+    node = tensor._node if tensor._view is None else tensor._grad_fn
     if node is None and tensor._requires_grad:
         return grad_accumulator(tensor)
     return node

@@ -56,7 +56,7 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
     if STATE.transforms:
         hook = STATE.transforms[-1].hooked(hook)
     if tensor._hooks is None:
-        node = tensor.grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
+        node = tensor._grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
         tensor._hooks = {}
         if node is not None:
             node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, tensor._hooks)]
@@ -72,7 +72,7 @@ def register_post_accumulate(leaf, hook) -> RemovableHandle:
     """
     if not leaf.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if leaf.grad_fn is not None:
+    if leaf._grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if leaf._post_accumulate is None:
         leaf._post_accumulate = {}
@@ -109,7 +109,7 @@ def retain_grad(tensor) -> None:
     # As in torch, a view whose grad_fn has not been regenerated since a write counts as a leaf.
     if tensor._node is None or tensor._retains_grad:
         return
-    node = tensor.grad_fn
+    node = tensor._grad_fn
     tensor._retains_grad = True
     set_retains_grad(node, tensor)
 
@@ -193,13 +193,23 @@ def _check_replacement(hook, old, new) -> None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(new, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old._raw.dtype != new._raw.dtype:
-        was, got = (messages.tensor_type(BY_NUMPY[t._raw.dtype]) for t in (old, new))
+    if (
+        old._raw.dtype != new._raw.dtype
+        or old.is_meta != new.is_meta
+        or old.is_sparse != new.is_sparse
+    ):
+        was, got = map(_type, (old, new))
         raise RuntimeError(
             f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})"
         )
     if old._raw.shape != new._raw.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _type(tensor) -> str:
+    """The name that a tensor's type had before there were dtypes and layouts."""
+    name = messages.tensor_type(BY_NUMPY[tensor._raw.dtype], tensor.is_meta)
+    return name.replace("torch.", "torch.sparse.") if tensor.is_sparse else name
 
 
 def _name(hook) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from impl.core.read_only import read_only
 from impl.graph import anomaly_mode
 from impl.graph.hooks import register_node_hook
-from impl.graph.input_metadata import InputMetadata, tensor_meta
+from impl.graph.input_metadata import InputMetadata, shape_and_dtype, tensor_meta
 
 # How the other attributes begin that `dir` lists.
 _SHOWN = ("__", "_saved_", "_raw_saved_", "_input_metadata", "_sequence_nr", "_forward_cls")
@@ -104,7 +104,7 @@ class Node:
     def _shape_of(self, number: int) -> tuple[int, ...]:
         """The shape of output `number`."""
         meta = self._input_meta(number)
-        return meta[0] if type(meta) is tuple else ()
+        return shape_and_dtype(meta)[0]
 
     def _evaluate(self, grads, form, wanted):
         """The backward formula: gradients of the inputs, one per edge, from those of the outputs.
@@ -121,7 +121,7 @@ class Node:
     def _dtype_of(self, number: int) -> np.dtype:
         """The NumPy dtype of output `number`."""
         meta = self._input_meta(number)
-        return meta[1] if type(meta) is tuple else np.dtype(meta)
+        return shape_and_dtype(meta)[1]
 
     def _hooks_of_outputs(self):
         """The hooks on gradients of outputs: [(number, {handle id: hook})], or None."""

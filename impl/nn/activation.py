@@ -21,6 +21,7 @@ from impl.operators.activations.functions import (
     softshrink,
     threshold_,
 )
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 __all__ = [
@@ -55,7 +56,7 @@ def _activation(name: str, text: str):
 
     activation.__name__ = activation.__qualname__ = name
     activation.__doc__ = text
-    return activation
+    return overridable("input")(activation)
 
 
 relu = _activation("relu", "max(input, 0); the slope at 0 is 0.")
@@ -69,6 +70,7 @@ selu = _activation(
 )
 
 
+@overridable("input")
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace: bool = False) -> Tensor:
     """`input` limited to [min_val, max_val]; the slope is 0 at both bounds.
 
@@ -79,6 +81,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace: bool = False) -> Tensor:
     return (C.hardtanh_ if inplace else C.hardtanh)(input, min_val, max_val)
 
 
+@overridable("input")
 def threshold(input, threshold, value, inplace: bool = False) -> Tensor:
     """`input` where it is above `threshold`, else `value`."""
     return (C.threshold_ if inplace else C.threshold)(input, threshold, value)
@@ -87,6 +90,7 @@ def threshold(input, threshold, value, inplace: bool = False) -> Tensor:
 threshold.__qualname__ = "_threshold"  # as torch defines it
 
 
+@overridable("input")
 def leaky_relu(input, negative_slope=0.01, inplace: bool = False) -> Tensor:
     """`input` above 0, negative_slope * input at and below.
 
@@ -96,16 +100,19 @@ def leaky_relu(input, negative_slope=0.01, inplace: bool = False) -> Tensor:
     return (C.leaky_relu_ if inplace else C.leaky_relu)(input, negative_slope)
 
 
+@overridable("input")
 def elu(input, alpha=1.0, inplace: bool = False) -> Tensor:
     """`input` above 0, alpha * (exp(input) - 1) at and below."""
     return (C.elu_ if inplace else C.elu)(input, alpha)
 
 
+@overridable("input")
 def celu(input, alpha=1.0, inplace: bool = False) -> Tensor:
     """`input` above 0, alpha * (exp(input / alpha) - 1) at and below."""
     return (C.celu_ if inplace else C.celu)(input, alpha)
 
 
+@overridable("input")
 def rrelu(input, lower=1 / 8, upper=1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """`leaky_relu` with slopes drawn from [lower, upper) in training, else with their mean.
 
@@ -124,16 +131,19 @@ def tanh(input) -> Tensor:
     return input.tanh()
 
 
+@overridable("input")
 def softsign(input) -> Tensor:
     """input / (|input| + 1), composed of these."""
     return input / (input.abs() + 1)
 
 
+@overridable("input")
 def tanhshrink(input) -> Tensor:
     """input - tanh(input), composed of these."""
     return input - input.tanh()
 
 
+@overridable("input")
 def glu(input, dim: int = -1) -> Tensor:
     """The first half of `dim` times the sigmoid of the second.
 
@@ -154,28 +164,32 @@ def _implied_dim(name: str, rank: int, stacklevel: int) -> int:
     return 0 if rank in (0, 1, 3) else 1
 
 
+@overridable("input")
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """`torch.softmax`; without `dim` the second dimension, or the first of a vector or 3-D input,
     is chosen with a warning (torch.nn.functional.softmax)."""
     if dim is None:
-        dim = _implied_dim("softmax", input.dim(), _stacklevel)
+        dim = _implied_dim("softmax", input.dim(), _stacklevel + 1)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
+@overridable("input")
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """`torch.log_softmax`, with the dimension as in `softmax` (torch.nn.functional)."""
     if dim is None:
-        dim = _implied_dim("log_softmax", input.dim(), _stacklevel)
+        dim = _implied_dim("log_softmax", input.dim(), _stacklevel + 1)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
+@overridable("input")
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """Softmax of the negated input (torch.nn.functional.softmin)."""
     if dim is None:
-        dim = _implied_dim("softmin", input.dim(), _stacklevel)
+        dim = _implied_dim("softmin", input.dim(), _stacklevel + 1)
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 
+@overridable("logits")
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
@@ -183,7 +197,7 @@ def gumbel_softmax(
     `hard` a one-hot sample with the gradient of the relaxed one
     (torch.nn.functional.gumbel_softmax)."""
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
     noise = -C.empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from impl.core.registry import C
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
@@ -13,6 +14,7 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+@overridable("input")
 def dropout(input, p=0.5, training=True, inplace=False) -> Tensor:
     """Elements set to zero with probability `p`, the others divided by 1 - p
     (torch.nn.functional.dropout).
@@ -23,12 +25,14 @@ def dropout(input, p=0.5, training=True, inplace=False) -> Tensor:
     return (C.dropout_ if inplace else C.dropout)(input, p, training)
 
 
+@overridable("input")
 def alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor:
     """Dropout for self-normalising networks (torch.nn.functional.alpha_dropout)."""
     _check_probability(p)
     return (C.alpha_dropout_ if inplace else C.alpha_dropout)(input, p, training)
 
 
+@overridable("input")
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor:
     """`alpha_dropout` of whole channels (torch.nn.functional.feature_alpha_dropout)."""
     _check_probability(p)
@@ -45,6 +49,7 @@ def _channels(input, p: float, training: bool, inplace: bool, batched: bool = Tr
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
+@overridable("input")
 def dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor:
     """Whole channels of (N, C, L) or (C, L) dropped (torch.nn.functional.dropout1d)."""
     _check_probability(p)
@@ -71,6 +76,7 @@ def _warn_of_rank(name: str, rank: int, spatial: int) -> None:
         )
 
 
+@overridable("input")
 def dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor:
     """Whole channels of (N, C, H, W) dropped (torch.nn.functional.dropout2d).
 
@@ -91,6 +97,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor:
     return _channels(input, p, training, inplace)
 
 
+@overridable("input")
 def dropout3d(input, p=0.5, training=True, inplace=False) -> Tensor:
     """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped (torch.nn.functional.dropout3d)."""
     _check_probability(p)

@@ -6,6 +6,7 @@ import warnings
 
 from impl.core.dtypes import int64
 from impl.core.registry import C
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
@@ -14,6 +15,7 @@ def _renorm(weight, input, max_norm, norm_type) -> None:
     C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
 
 
+@overridable("input", "weight")
 def embedding(
     input,
     weight,
@@ -45,6 +47,7 @@ def embedding(
     return C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
+@overridable("input", "weight", "offsets", "per_sample_weights")
 def embedding_bag(
     input,
     weight,

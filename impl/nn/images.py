@@ -6,6 +6,7 @@ import warnings
 
 from impl.core.registry import C
 from impl.nn.sizes import _pair
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 _MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
@@ -17,6 +18,7 @@ def _number(numbers: dict[str, int], name: object) -> int | None:
     return numbers.get(name) if isinstance(name, str) else None
 
 
+@overridable("input", "grid")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None) -> Tensor:
     """The images (N, C, H, W) or (N, C, D, H, W) at the points of a grid (N, ..., 2 or 3).
 
@@ -53,6 +55,7 @@ def _warn_of_default() -> None:
     )
 
 
+@overridable("theta")
 def affine_grid(theta, size, align_corners=None) -> Tensor:
     """The points (N, ..., d) to which matrices `theta` (N, d, d + 1) map those of a regular grid.
 
@@ -88,6 +91,7 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
     return C.affine_grid_generator(theta, size, align_corners)
 
 
+@overridable("input")
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     """The sliding blocks of (N, C, H, W) or (C, H, W), as columns of (N, C * kernel, blocks).
 
@@ -97,6 +101,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     return C.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
 
 
+@overridable("input")
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     """The image of size `output_size` from the columns of (N, C * kernel, blocks), which are added
     at the positions of `unfold`. Raises RuntimeError for another number of columns or rows
@@ -105,6 +110,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Te
     return C.col2im(input, *settings)
 
 
+@overridable("input")
 def pad(input, pad, mode="constant", value=None) -> Tensor:
     """The tensor padded in its last dimensions, by two numbers each, the last dimension first.
 

@@ -13,6 +13,7 @@ from impl.core.deprecation import deprecated
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.operators.linalg.qr import qr
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 _CONVOLUTIONS = tuple(f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3))
@@ -58,12 +59,14 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
+@overridable("tensor", by_name=True)
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
     """Uniform numbers from [a, b)."""
     return tensor.uniform_(a, b, generator=generator)
 
 
+@overridable("tensor", by_name=True)
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """Normal numbers."""
@@ -134,15 +137,17 @@ def _accepted(tensor: Tensor, mean, std, a, b, generator) -> Tensor:
     return tensor.copy_(result)
 
 
+@overridable("tensor", by_name=True)
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """`val` everywhere."""
     return tensor.fill_(val)
 
 
+@no_grad()
 def ones_(tensor: Tensor) -> Tensor:
     """Ones."""
-    return constant_(tensor, 1.0)
+    return tensor.fill_(1.0)
 
 
 @no_grad()
@@ -188,6 +193,7 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | 
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
+@overridable("tensor", by_name=True)
 @no_grad()
 def kaiming_uniform_(
     tensor: Tensor,

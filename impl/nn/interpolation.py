@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core.registry import C
 from impl.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 _PICKING = ("nearest", "area", "nearest-exact")
@@ -15,6 +16,7 @@ _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}  # spatial dimensions
 _RANKS = {"bicubic": 2, "lanczos": 2} | _LINEAR
 
 
+@overridable("input")
 def interpolate(
     input,
     size=None,

@@ -8,6 +8,7 @@ import warnings
 from impl.core.registry import C
 from impl.functional import broadcast_shapes
 from impl.nn.reduction import get_enum, number_of, string_of
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
@@ -28,6 +29,7 @@ def _warn_of_size(input, target) -> None:
         )
 
 
+@overridable("input", "target", "weight")
 def mse_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None
 ) -> Tensor:
@@ -44,6 +46,7 @@ def mse_loss(
     return _weighted(C.pow(wide - aim, 2), weight, reduction)
 
 
+@overridable("input", "target", "weight")
 def l1_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None
 ) -> Tensor:
@@ -74,6 +77,7 @@ def _weighted(values, weight, reduction: str, by_weights: bool = True) -> Tensor
     return reduced(values, reduction)
 
 
+@overridable("input", "target")
 def smooth_l1_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -89,6 +93,7 @@ def smooth_l1_loss(
     return C.smooth_l1_loss(wide, aim, get_enum(reduction), beta)
 
 
+@overridable("input", "target", "weight")
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None) -> Tensor:
     """Quadratic up to `delta`, linear beyond. Raises RuntimeError for delta <= 0."""
     _warn_of_size(input, target)
@@ -100,6 +105,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     return _weighted(values, weight, reduction, by_weights=False)
 
 
+@overridable("input", "target", "weight")
 def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
 ) -> Tensor:
@@ -119,6 +125,7 @@ def binary_cross_entropy(
     return C.binary_cross_entropy(input, target, weight, number)
 
 
+@overridable("input", "target", "weight", "pos_weight")
 def binary_cross_entropy_with_logits(
     input,
     target,
@@ -137,6 +144,7 @@ def binary_cross_entropy_with_logits(
     return C.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
+@overridable("input", "target")
 def kl_div(
     input,
     target,
@@ -163,6 +171,7 @@ def kl_div(
     return result / input.size()[0] if by_batch and input.dim() != 0 else result
 
 
+@overridable("input", "target", "weight")
 def nll_loss(
     input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
 ) -> Tensor:
@@ -177,6 +186,7 @@ def nll_loss(
     return C.nll_loss_nd(input, target, weight, get_enum(reduction), ignore_index)
 
 
+@overridable("input", "target", "weight")
 def cross_entropy(
     input,
     target,
@@ -223,6 +233,7 @@ def _check_linear(input, linear_weight, linear_bias) -> None:
         )
 
 
+@overridable("input", "linear_weight", "target", "linear_bias", "weight")
 def linear_cross_entropy(
     input,
     linear_weight,

@@ -9,9 +9,11 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.nn.loss import reduced
 from impl.nn.reduction import get_enum, number_of, string_of
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
+@overridable("input", "target")
 def soft_margin_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean"
 ) -> Tensor:
@@ -25,6 +27,7 @@ def soft_margin_loss(
     return C.soft_margin_loss(input, target, number)
 
 
+@overridable("input", "target", "weight")
 def multi_margin_loss(
     input,
     target,
@@ -48,6 +51,7 @@ def multi_margin_loss(
     return C.multi_margin_loss(input, target, p, margin, weight, number)
 
 
+@overridable("input", "target")
 def multilabel_margin_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean"
 ) -> Tensor:
@@ -61,6 +65,7 @@ def multilabel_margin_loss(
     return C.multilabel_margin_loss(input, target, number)
 
 
+@overridable("input", "target", "weight")
 def multilabel_soft_margin_loss(
     input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
 ) -> Tensor:
@@ -78,6 +83,7 @@ def multilabel_soft_margin_loss(
     return reduced(loss, reduction)
 
 
+@overridable("input1", "input2", "target")
 def margin_ranking_loss(
     input1,
     input2,
@@ -101,6 +107,7 @@ def margin_ranking_loss(
     return C.margin_ranking_loss(input1, input2, target, margin, number)
 
 
+@overridable("input", "target")
 def hinge_embedding_loss(
     input, target, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"
 ) -> Tensor:
@@ -110,6 +117,7 @@ def hinge_embedding_loss(
     return C.hinge_embedding_loss(input, target, margin, number)
 
 
+@overridable("input1", "input2", "target")
 def cosine_embedding_loss(
     input1,
     input2,
@@ -125,6 +133,7 @@ def cosine_embedding_loss(
     return C.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
+@overridable("input", "target")
 def poisson_nll_loss(
     input,
     target,
@@ -143,6 +152,7 @@ def poisson_nll_loss(
     return C.poisson_nll_loss(input, target, log_input, full, eps, get_enum(reduction))
 
 
+@overridable("input", "target", "var")
 def gaussian_nll_loss(
     input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -177,6 +187,7 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
+@overridable("anchor", "positive", "negative")
 def triplet_margin_loss(
     anchor,
     positive,
@@ -200,6 +211,7 @@ def triplet_margin_loss(
     return C.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
+@overridable("anchor", "positive", "negative")
 def triplet_margin_with_distance_loss(
     anchor,
     positive,
@@ -230,6 +242,7 @@ def triplet_margin_with_distance_loss(
     return reduced(C.clamp_min(margin + near - far, 0), reduction)
 
 
+@overridable("log_probs", "targets", "input_lengths", "target_lengths")
 def ctc_loss(
     log_probs,
     targets,

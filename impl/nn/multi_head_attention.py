@@ -12,6 +12,7 @@ from impl.nn.activation import softmax
 from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.dropout import dropout
 from impl.nn.images import pad
+from impl.tensor.overridable import overridable
 
 # -- checks of the operands ------------------------------------------------------------------------
 
@@ -171,6 +172,17 @@ def _with_padding(mask, padding, batch: int, heads: int, source: int):
     return padding if mask is None else mask + padding
 
 
+@overridable(
+    "query",
+    "key",
+    "value",
+    "in_proj_weight",
+    "in_proj_bias",
+    "bias_k",
+    "bias_v",
+    "out_proj_weight",
+    "out_proj_bias",
+)
 def multi_head_attention_forward(
     query,
     key,

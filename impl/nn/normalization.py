@@ -6,6 +6,7 @@ import math
 
 from impl.core.registry import C
 from impl.nn.images import pad
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
@@ -17,6 +18,7 @@ def _check_count(size) -> None:
         )
 
 
+@overridable("input", "running_mean", "running_var", "weight", "bias")
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
 ) -> Tensor:
@@ -37,6 +39,7 @@ def batch_norm(
     )
 
 
+@overridable("input", "running_mean", "running_var", "weight", "bias")
 def instance_norm(
     input,
     running_mean=None,
@@ -64,6 +67,7 @@ def instance_norm(
     )
 
 
+@overridable("input", "weight", "bias")
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5) -> Tensor:
     """Each example over its last dimensions, of sizes `normalized_shape`
     (torch.nn.functional.layer_norm).
@@ -73,12 +77,14 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5) -> Ten
     return C.layer_norm(input, normalized_shape, weight, bias, eps, True)
 
 
+@overridable("input", "weight")
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """The input divided by its root mean square over the last dimensions
     (torch.nn.functional.rms_norm)."""
     return C.rms_norm(input, normalized_shape, weight, eps)
 
 
+@overridable("input", "weight", "bias")
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
     """Each example of (N, C, ...) over groups of its channels (torch.nn.functional.group_norm).
 
@@ -93,6 +99,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
     return C.group_norm(input, num_groups, weight, bias, eps, True)
 
 
+@overridable("input")
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0) -> Tensor:
     """The input (N, C, ...) divided by (k + alpha * m) ** beta, where m is the mean square of the
     `size` channels around each channel; missing channels count as zeros.
@@ -119,6 +126,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0) -> Tensor:
     return input / means.mul(alpha).add(k).pow(beta)
 
 
+@overridable("input", "out")
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None) -> Tensor:
     """`input` divided by its norm along `dim`, clamped to at least `eps`
     (torch.nn.functional.normalize)."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import types
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
 from impl.core import inference_mode, messages
+from impl.core.devices import CPU
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.registry import C
 from impl.core.sizes import Size
+from impl.core.state import STATE
+from impl.factories.copy_and_pickle import own_attributes, with_state
 from impl.factories.creation import empty
 from impl.factories.printing import text
 from impl.tensor.lazy_conj import LazyConjTensor
@@ -67,6 +71,14 @@ class Parameter(Tensor, metaclass=_ParameterType):
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
+    def __reduce_ex__(self, protocol):
+        """The call that rebuilds the parameter, without hooks, of which nothing warns."""
+        attributes = own_attributes(self)
+        parts: tuple = self.data, self.requires_grad, OrderedDict()
+        if attributes:
+            return _rebuild_parameter_with_state, (*parts, attributes)
+        return _rebuild_parameter, parts
+
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         shown = text(self, tensor_contents)
         if type(self) is not Parameter:
@@ -75,6 +87,21 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
 
 PLAIN.add(Parameter)
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks) -> Any:
+    """A parameter (torch._utils._rebuild_parameter)."""
+    parameter = Parameter(data, requires_grad)
+    parameter._hooks = backward_hooks
+    return parameter
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state) -> Any:
+    """A parameter with a program's attributes (torch._utils._rebuild_parameter_with_state)."""
+    return with_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+_rebuild_parameter.__module__ = _rebuild_parameter_with_state.__module__ = "impl._utils"
 
 
 def _marked(data: Tensor, requires_grad: bool) -> Tensor:
@@ -137,7 +164,8 @@ _ALLOWED = {
 class UninitializedTensorMixin:
     """A tensor with a dtype, but without shape and values until `materialize`.
 
-    Raises RuntimeError for access to its shape, ValueError for operators on it.
+    Raises RuntimeError for access to its shape, ValueError for operators on it, unless no
+    `__torch_function__` is asked: then it is a tensor without elements.
     """
 
     __slots__ = ()
@@ -166,6 +194,8 @@ class UninitializedTensorMixin:
 
     def __getattribute__(self, name: str):
         found = super().__getattribute__(name)
+        if not STATE.torch_function:
+            return found
         public = name == "_is_view" or not name.startswith("_")
         if public and name not in _ALLOWED and isinstance(getattr(Tensor, name, None), _METHODS):
             return lambda *args, **kwargs: self._refuse(
@@ -174,8 +204,20 @@ class UninitializedTensorMixin:
         return found
 
     @property
+    def device(self):
+        """The device on which it will be materialised: the CPU."""
+        return CPU
+
+    @property
+    def is_meta(self) -> bool:
+        """False: it is on the CPU."""
+        return False
+
+    @property
     def _raw(self):
-        self._refuse("an operator")
+        if STATE.torch_function:
+            self._refuse("an operator")
+        return np.empty(0, self._kind.numpy)
 
     def _refuse(self, what: str):
         raise ValueError(

@@ -10,6 +10,7 @@ from impl.core.registry import C
 from impl.dispatch.boolean_dispatch import boolean_dispatch
 from impl.nn.activation import relu
 from impl.nn.sizes import _list_with_default, _pair, _triple
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
@@ -55,7 +56,7 @@ def _max_pool(ndim: int, text: str):
 
     _named(with_indices, f"{name}_with_indices", f"The maxima of `{name}`, and their positions.")
     _named(values, f"_{name}", text)
-    both = boolean_dispatch(name, "return_indices", 6, with_indices, values)
+    both = overridable("input")(boolean_dispatch(name, "return_indices", 6, with_indices, values))
     both.__doc__ = f"""{text}
 
     Windows are `kernel_size` wide with gaps of `dilation`, `stride` apart (by default as wide),
@@ -93,7 +94,7 @@ def _adaptive_max_pool(ndim: int, text: str):
 
     _named(with_indices, f"{name}_with_indices", f"The maxima of `{name}`, and their positions.")
     _named(values, f"_{name}", text)
-    both = boolean_dispatch(name, "return_indices", 2, with_indices, values)
+    both = overridable("input")(boolean_dispatch(name, "return_indices", 2, with_indices, values))
     both.__doc__ = f"""{text}
 
     With `return_indices`, also the positions of the maxima in the flattened windows' plane, int64.
@@ -116,6 +117,7 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(
 )
 
 
+@overridable("input")
 def adaptive_avg_pool2d(input, output_size) -> Tensor:
     """Means of `output_size` windows over the last two dimensions; None keeps a size. Raises
     RuntimeError unless 3-D or 4-D, for negative sizes, and for dimensions without elements
@@ -123,6 +125,7 @@ def adaptive_avg_pool2d(input, output_size) -> Tensor:
     return C.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
+@overridable("input")
 def adaptive_avg_pool3d(input, output_size) -> Tensor:
     """As `adaptive_avg_pool2d`, over the last three dimensions of a 4-D or 5-D tensor
     (torch.nn.functional.adaptive_avg_pool3d)."""
@@ -167,7 +170,9 @@ def _fractional_max_pool(ndim: int, text: str):
 
     _named(with_indices, f"{name}_with_indices", f"The maxima of `{name}`, and their positions.")
     _named(values, f"_{name}", text)
-    both = boolean_dispatch(name, "return_indices", 4, with_indices, values)
+    both = overridable("input", "_random_samples")(
+        boolean_dispatch(name, "return_indices", 4, with_indices, values)
+    )
     both.__doc__ = f"{text} (torch.nn.functional.{name})."
     return both, with_indices
 
@@ -237,7 +242,7 @@ def _lp_pool(ndim: int, max_pool, sizes):
     The root is taken of the sum's absolute value and has the sum's sign. An infinite p takes the
     greatest absolute value, minus infinity the smallest. Raises ValueError if p is 0.
     """
-    return _named(lp_pool, name, text)
+    return overridable("input")(_named(lp_pool, name, text))
 
 
 lp_pool1d = _lp_pool(1, max_pool1d, lambda kernel_size: (kernel_size,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from impl.core.checks import check_with
 from impl.core.registry import C
 from impl.nn.sizes import _pair, _single, _triple
+from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
 
@@ -49,6 +50,7 @@ def _given(output_size, default: list[int], step):
     return output_size
 
 
+@overridable("input")
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
     """Values put back at the indices that max_pool1d returned, zeros elsewhere.
 
@@ -59,12 +61,14 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return C.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), size).squeeze(-1)
 
 
+@overridable("input")
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
     """As `max_unpool1d`, over two dimensions (torch.nn.functional.max_unpool2d)."""
     size, _, _ = _sizes(input, _pair, kernel_size, stride, padding, output_size)
     return C.max_unpool2d(input, indices, size)
 
 
+@overridable("input")
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
     """As `max_unpool1d`, over three dimensions (torch.nn.functional.max_unpool3d)."""
     size, step, pad = _sizes(input, _triple, kernel_size, stride, padding, output_size)

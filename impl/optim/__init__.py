@@ -5,9 +5,10 @@ from types import ModuleType
 
 from impl.optim import lr_scheduler, swa_utils
 from impl.optim.lbfgs import LBFGS
-from impl.optim.matrix_rules import Adafactor, Muon, SparseAdam
+from impl.optim.matrix_rules import Adafactor, Muon
 from impl.optim.moment_rules import Adam, Adamax, AdamW, NAdam, RAdam
 from impl.optim.optimizer import Optimizer
+from impl.optim.sparse_rules import SparseAdam
 from impl.optim.update_rules import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 
 __all__ = [

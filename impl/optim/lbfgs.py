@@ -48,6 +48,8 @@ class LBFGS(Optimizer):
             gradient = param._own_grad
             if gradient is None:
                 gradient = param.new_zeros(param.numel())
+            elif gradient.is_sparse:
+                gradient = gradient.to_dense()
             (real,) = as_real(gradient.view(-1))
             parts.append(real.view(-1))
         gradient = FUNCTIONS["cat"](parts, 0)

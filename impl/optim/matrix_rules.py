@@ -1,4 +1,4 @@
-"""Optimizers whose rule depends on the kind of a parameter: Adafactor, Muon and SparseAdam.
+"""Optimizers whose rule depends on the dimensions of a parameter: Adafactor and Muon.
 
 Notation as in `update_rules`.
 """
@@ -13,7 +13,7 @@ from impl.factories import creation
 from impl.factories.type_info import finfo
 from impl.functional import norm
 from impl.optim.optimizer import Optimizer
-from impl.optim.options import check_option
+from impl.optim.sparse_rules import refuse_sparse
 from impl.optim.update_rule import differentiated, step_dtype
 from impl.tensor.tensor import Tensor
 
@@ -64,6 +64,7 @@ class Adafactor(Optimizer):
     def _update(self, group) -> None:
         lr, decay, d = group["lr"], group["weight_decay"], group["d"]
         least, smallest = group["eps"]
+        refuse_sparse("Adafactor", group)
         for param, grad in differentiated(group):
             if param.is_complex():
                 raise RuntimeError("Adafactor does not support complex parameters")
@@ -138,6 +139,7 @@ class Muon(Optimizer):
 
     def _update(self, group) -> None:
         lr, momentum = group["lr"], group["momentum"]
+        refuse_sparse("Muon", group)
         for param in group["params"]:
             grad = param._own_grad
             if grad is None:
@@ -172,32 +174,3 @@ def _orthogonalised(matrix: Tensor, coefficients, steps: int, eps: float) -> Ten
         gram = result @ result.T
         result = addmm(result, addmm(gram, gram, gram, beta=b, alpha=c), result, beta=a)
     return result.T if tall else result
-
-
-class SparseAdam(Optimizer):
-    """Adam of sparse gradients, which no operator makes here: a step refuses the dense ones.
-
-    Raises ValueError for options out of range and complex parameters.
-    """
-
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
-        for name, value in (("lr", lr), ("eps", eps), ("betas", betas)):
-            check_option(name, value, positive=True)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        places = [
-            [i, j]
-            for i, group in enumerate(self.param_groups)
-            for j, param in enumerate(group["params"])
-            if param.is_complex()
-        ]
-        if places:
-            raise ValueError(
-                f"Complex params at indices {places}: SparseAdam does not support complex "
-                "parameters"
-            )
-
-    def _update(self, group) -> None:
-        for _ in differentiated(group):
-            raise RuntimeError(
-                "SparseAdam does not support dense gradients, please consider Adam instead"
-            )

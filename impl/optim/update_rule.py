@@ -12,6 +12,7 @@ from impl.core.state import STATE
 from impl.factories import creation
 from impl.optim.optimizer import Optimizer
 from impl.optim.options import check_option
+from impl.optim.sparse_rules import refuse_sparse
 from impl.tensor.tensor import Tensor
 
 
@@ -64,6 +65,8 @@ class UpdateRule(Optimizer):
     #: graphs, with `capturable`, and whether XLA is among these.
     _captured = "params and state_steps", "params and state_steps"
     _captured_by_xla = True, False
+    #: Whether gradients may be sparse.
+    _takes_sparse = False
 
     def _defaults(self, options: dict[str, Any]) -> dict[str, Any]:
         """Check the constructor's arguments and return the options in torch's order."""
@@ -111,6 +114,9 @@ class UpdateRule(Optimizer):
         names = [
             name if only_if is None or only_if(group) else None for name, _, only_if in self._state
         ]
+        if not self._takes_sparse:
+            named = next(kind for kind in type(self).__mro__ if "_options" in vars(kind))
+            refuse_sparse(named.__name__, group)
         for param, grad in differentiated(group):
             state = self.state[param] or self._begin(group, param)
             self._check_capture(group)
@@ -177,6 +183,8 @@ def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tens
     decay = group["weight_decay"]
     if decay == 0:
         return grad
+    if grad.is_sparse and group.get("lr_decay") is not None:  # of Adagrad
+        raise RuntimeError("weight_decay option is not compatible with sparse gradients")
     if group.get("decoupled_weight_decay"):
         param.mul_(1 - lr * decay)
         return grad

@@ -11,6 +11,7 @@ from operator import itemgetter
 
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
+from impl.optim import sparse_rules
 from impl.optim.update_rule import (
     Kept,
     UpdateRule,
@@ -92,6 +93,7 @@ class Adagrad(UpdateRule):
         "fused"
     )
     _checked = "lr lr_decay weight_decay initial_accumulator_value eps"
+    _takes_sparse = True
     _state = (
         Kept("sum", lambda self, _, p: filled(p, self.defaults["initial_accumulator_value"])),
     )
@@ -107,6 +109,9 @@ class Adagrad(UpdateRule):
     def _update(self, group) -> None:
         for step, param, grad, total in self._each(group):
             rate = group["lr"] / (1 + (step.item() - 1) * group["lr_decay"])
+            if grad.is_sparse:
+                sparse_rules.adagrad(param, grad, total, rate, group["eps"])
+                continue
             total.addcmul_(grad, grad, value=1)
             param.addcdiv_(grad, total.sqrt().add(group["eps"]), value=-rate)
 

@@ -12,6 +12,7 @@ from impl.core.ownership import is_unshared
 from impl.core.registry import tensor_ops
 from impl.core.strides import contiguous_strides, extent, has_zero_strides, strided
 from impl.graph.edge import gradient_edge
+from impl.graph.input_metadata import shape_and_dtype
 from impl.graph.node import Node, next_sequence
 from impl.tensor.geometry import Geometry, check_offset, geometry
 from impl.tensor.tensor import Tensor, new
@@ -176,7 +177,7 @@ class CopySlices(Node):
         flat = whole if whole.ndim == 1 else whole.reshape(-1)
         assert self._fn is not None
         meta = self._fn._meta
-        shape: tuple[int, ...] = meta[0] if type(meta) is tuple else ()
+        shape: tuple[int, ...] = shape_and_dtype(meta)[0]
         if len(shape) == 1:
             return flat[self._offset : self._offset + shape[0]]
         return flat[self._offset : self._offset + math.prod(shape)].reshape(shape)

@@ -84,6 +84,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _are_tensors: tuple[bool, ...] = ()  # for each argument, whether it is a tensor
     _outputs: Any = ()  # (shape, NumPy dtype) per output; None for a non-tensor
     _materializes = True
+    _materialize_non_diff_grads = True  # also of outputs that are not differentiable; private
     _saved: Any = ()
     _is_freed = False
     _is_cleared = False

@@ -11,11 +11,14 @@ import warnings
 
 from impl.core import messages
 from impl.core.dtypes import DIFFERENTIABLE
+from impl.core.grad_mode import no_grad
 from impl.graph.input_metadata import tensor_meta
 from impl.tape import custom_function_jvp, inplace
 from impl.tape.saved_variable import SavedVariable
+from impl.tensor.aliases import detach
 from impl.tensor.geometry import geometry
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.torch_function import overrides
 from impl.tensor.views import FUNCTION, MULTI, view_of
 
 
@@ -35,7 +38,12 @@ def outputs(node, tensors: list[Tensor], returned: tuple, recorded: bool, split:
     custom_function_jvp.push(node, tensors, placing, results)
     if recorded:
         node._saved = _saved(saved, _identities(results))
-        node._outputs = [_described(result) for result in results]
+        node._outputs = [
+            _described(result)
+            if node._materialize_non_diff_grads or placing.is_differentiable(value)
+            else None
+            for value, result in zip(returned, results, strict=True)
+        ]
     node.to_save = node.saved_for_forward = None
     return results
 
@@ -108,9 +116,12 @@ class _Placing:
         self.dirty = _identities(dirty)
         self.kept = kept  # saved tensors, which must not be returned as-is
 
-    def is_differentiable(self, value: Tensor) -> bool:
-        """Whether a returned tensor is differentiable: by its dtype, and not marked otherwise."""
-        return id(value) not in self.constant and value._raw.dtype in DIFFERENTIABLE
+    def is_differentiable(self, value) -> bool:
+        """Whether a returned value is a differentiable tensor: by its dtype, and not marked
+        otherwise."""
+        if not isinstance(value, Tensor) or id(value) in self.constant:
+            return False
+        return value._raw.dtype in DIFFERENTIABLE
 
     def outputs(self) -> list:
         """The outputs, one for each entry of `returned`."""
@@ -150,17 +161,17 @@ class _Placing:
         return result
 
     def _constant(self, value: Tensor, is_argument: bool, is_dirty: bool) -> Tensor:
-        if not value.requires_grad:
+        if not requires_grad(value):
             return self._view_of_itself(value) if is_argument and not is_dirty else value
         if is_argument:
-            return value.detach()
+            return detach(value)
         if value._view is None:
             value.detach_()
         return value
 
     def _rewrite(self, value: Tensor, number: int, is_argument: bool) -> None:
         # Not `grad_fn`: after the increment of the version it would regenerate a view's too early.
-        if value._node is None and value.requires_grad:
+        if value._node is None and requires_grad(value):
             raise RuntimeError(messages.LEAF_DIRTY)
         if not is_argument:
             if value._view is not None:
@@ -175,6 +186,9 @@ class _Placing:
     def _view_of_itself(self, value: Tensor) -> Tensor:
         if id(value) in self.kept:
             raise RuntimeError(messages.RETURNED_AND_SAVED)
+        if overrides(value):
+            with no_grad():
+                return value.view_as(value)
         return view_of(value, geometry(value))
 
 

@@ -1,4 +1,8 @@
-"""In-place operations: check_inplace and rebase_history (csrc/autograd/VariableTypeUtils.h)."""
+"""In-place operations: check_inplace and rebase_history (csrc/autograd/VariableTypeUtils.h).
+
+*CheckInplace* and *RebaseHistory* of the specification's algorithms
+(reference/spec/00-algorithms.md), whose steps are named.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,12 @@ def check(target: Tensor, differentiable: bool) -> None:
     `differentiable` says that the target or an operand requires grad. Errors are a view whose
     creation forbids writes, a leaf that requires grad, and a view of such a leaf.
     """
+    # CheckInplace 2
     if not (differentiable and STATE.enabled):
         return
     if STATE.batched:
         target = physical(target)
+    # CheckInplace 4
     if target._view is not None:
         check_view(target)
     if target.requires_grad and target._node is None:
@@ -46,10 +52,13 @@ def rebase_history(target: Tensor, node: Node, number: int = 0) -> Node:
     the grad_fn of the view is then regenerated from the base.
     """
     view = target._view
+    # RebaseHistory 1
     if view is None:
         set_history(target, node, number)
         return node
+    # RebaseHistory 2
     history = CopySlices(view.base, target, node)
+    # RebaseHistory 3
     set_history(view.base, history)
     target.grad_fn  # noqa: B018  regenerates the grad_fn of the view
     if target._retains_grad:

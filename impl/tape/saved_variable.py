@@ -1,6 +1,7 @@
 """Saved variables: tensors that a node saves for backward, with their saved versions.
 
-Unpacking a saved variable checks that its version counter still has the saved version. A saved
+Unpacking a saved variable checks that its version counter still has the saved version: *Save* and
+*Unpack* of the specification's algorithms (reference/spec/00-algorithms.md). A saved
 input is kept as the tensor itself; a saved output without its grad_fn, which is the node, so that
 there is no reference cycle (csrc/autograd/saved_variable.h). There are four representations:
 
@@ -22,6 +23,8 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.checks import check_callable
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_arrays import is_meta
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import strides_of
@@ -29,7 +32,8 @@ from impl.graph import anomaly_mode
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
-from impl.tensor.tensor import Tensor, blank
+from impl.tensor.sparse_tensor import sparse_tensor
+from impl.tensor.tensor import Tensor, blank, requires_grad
 
 NOTHING = object()
 """The value of a packed tensor whose pack hook raised."""
@@ -119,7 +123,7 @@ class SavedVariable:
         storage = self.storage
         if storage.version != self.version:
             raw = self.raw if self.tensor is None else self.tensor._raw
-            producer = self._history(node) if self.tensor is None else self.tensor.grad_fn
+            producer = self._history(node) if self.tensor is None else self.tensor._grad_fn
             raise_version_mismatch(raw, producer, self.number, storage.version, self.version)
         return self._value()
 
@@ -172,7 +176,7 @@ class Packed:
         self.requires_grad = self.node = self.accumulator = self.tangent = None
         if source is not None:
             self.tangent = forward_grad.snapshot(source)
-            self.requires_grad, self.node = source.requires_grad, source.grad_fn
+            self.requires_grad, self.node = requires_grad(source), source._grad_fn
             if self.requires_grad and self.node is None:
                 self.accumulator = grad_accumulator(source)
 
@@ -328,8 +332,9 @@ def _checked(tensor: Tensor, version: int) -> Tensor:
 
 def _unmodified(tensor: Tensor, version: int) -> Tensor:
     memory = tensor._memory
+    # Unpack 3
     if memory is not None and memory.version != version:
-        raise_version_mismatch(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, version)
+        raise_version_mismatch(tensor._raw, tensor._grad_fn, tensor._nr, memory.version, version)
     return tensor
 
 
@@ -349,9 +354,12 @@ def _raw_of_output(storage: Storage, node):
 
 
 def _output(raw, node, number: int) -> Tensor:
-    output = blank()
-    output._raw = raw
-    output._strides = strides_of(raw)
+    if type(raw) is SparseArray:
+        output = sparse_tensor(raw)
+    else:
+        output = blank()
+        output._raw = raw
+        output._strides = strides_of(raw)
     output._node = node
     output._nr = number
     return output
@@ -359,6 +367,6 @@ def _output(raw, node, number: int) -> Tensor:
 
 def raise_version_mismatch(raw, producer, number: int, found: int, expected: int) -> None:
     """Raise the RuntimeError for a saved tensor whose version is `found`, not `expected`."""
-    dtype = BY_NUMPY[raw.dtype]
+    kind = messages.tensor_type(BY_NUMPY[raw.dtype], is_meta(raw))
     watched = anomaly_mode.MODE.enabled
-    raise RuntimeError(messages.stale(dtype, raw.shape, producer, number, found, expected, watched))
+    raise RuntimeError(messages.stale(kind, raw.shape, producer, number, found, expected, watched))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.dtypes import FLOATING
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import method_of
 from impl.core.storage import Replaced
 from impl.core.strides import contiguous_strides, strided
@@ -29,7 +30,7 @@ def alias(tensor: Tensor, target: Geometry, dtype: np.dtype | None = None) -> Te
         result._raw = raw
     else:
         result._raw = strided(elements(storage, raw.dtype), shape, strides, offset)
-    if strides != contiguous_strides(shape):
+    if strides != contiguous_strides(shape) or is_meta(raw):
         result._strides = strides
     result._offset = offset
     if tensor._inference:
@@ -56,6 +57,8 @@ def _data(self) -> Tensor:
 def _set_data(self, value) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if value.is_meta != self.is_meta:
+        raise RuntimeError(messages.SET_DATA_DEVICE)
     if requires_grad(self) and value.dtype.category < FLOATING:
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
@@ -73,4 +76,8 @@ def _set_data(self, value) -> None:
         with_bits(self, *conj_neg_bits(value))
 
 
-Tensor.data = property(_data, _set_data)
+def _delete_data(self) -> None:
+    raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+Tensor.data = property(_data, _set_data, _delete_data)

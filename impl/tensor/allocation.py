@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.devices import CPU, META
 from impl.core.memory_formats import preserve_format
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.strides import element_strides, empty_strided, is_dense
+from impl.core.state import STATE
+from impl.core.strides import contiguous_strides, element_strides, empty_strided, is_dense
 from impl.core.tensor_iterator import elementwise_strides
 from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.tensor import Tensor, new
@@ -45,6 +48,8 @@ def strides_in(tensor: Tensor, format) -> tuple[int, ...] | None:
 
 def preserved(raw) -> np.ndarray:
     """A dense copy of a raw value that keeps the order of the strides (preserve_format)."""
+    if is_meta(raw):
+        return raw.copy("K")
     if raw.ndim < 2 or raw.flags.c_contiguous or not raw.size:
         return np.array(raw, order="C")
     dense = elementwise_strides(raw.shape, [(raw.shape, element_strides(raw))])
@@ -55,13 +60,29 @@ def preserved(raw) -> np.ndarray:
     return copy
 
 
-def empty_like(tensor: Tensor, dtype=None, format=None) -> Tensor:
+def meta_twin(tensor: Tensor, dtype=None, strides=None) -> MetaArray:
+    """The MetaArray of the sizes, strides and dtype of a tensor of any device, or of others."""
+    dtype = tensor._raw.dtype if dtype is None else dtype
+    steps = [s * dtype.itemsize for s in (tensor.stride() if strides is None else strides)]
+    return MetaArray(tensor._raw.shape, dtype, None, 0, steps)
+
+
+def empty_like(tensor: Tensor, dtype=None, format=None, place=None) -> Tensor:
     """An uninitialised tensor with the sizes of `tensor`, and the order of its strides or a memory
-    format."""
+    format, on its device or another `place`.
+
+    Raises NotImplementedError for a sparse tensor.
+    """
+    if tensor.is_sparse:
+        raise NotImplementedError("a tensor like a sparse one")
     if type(tensor) is BatchedTensor:
-        return tensor._over(empty_like(tensor._value, dtype, format))
+        return tensor._over(empty_like(tensor._value, dtype, format, place))
     strides = strides_in(tensor, format)
     dtype = tensor._raw.dtype if dtype is None else dtype
+    if (tensor.device if place is None else place) == META:
+        row_major = contiguous_strides(tensor._raw.shape)
+        steps = row_major if strides is None else strides
+        return new(meta_twin(tensor, dtype, steps), steps)
     if strides is None:
         return new(np.empty(tensor._raw.shape, dtype))
     return new(empty_strided(tensor._raw.shape, strides, dtype), strides)
@@ -85,7 +106,9 @@ def _zeros_like(value):
 
 
 def _zeros(shape, dtype) -> Tensor:
-    result = new(np.zeros(shape, dtype))
+    """Zeros for a formula, on the device of the pass that runs it."""
+    on_meta = getattr(STATE.graph_task, "place", CPU) == META
+    result = new(MetaArray(shape, dtype) if on_meta else np.zeros(shape, dtype))
     result._storage.version = 1  # torch's kernel fills them in place
     return result
 
@@ -93,7 +116,9 @@ def _zeros(shape, dtype) -> Tensor:
 array_ops.zeros = lambda shape, dtype: np.zeros(shape, dtype)
 tensor_ops.zeros = _zeros
 array_ops.new_zeros = lambda value, shape: np.zeros(shape, value.dtype)
-tensor_ops.new_zeros = lambda value, shape: new(np.zeros(shape, value._raw.dtype))
+tensor_ops.new_zeros = lambda value, shape: new(
+    MetaArray(shape, value._raw.dtype) if value.is_meta else np.zeros(shape, value._raw.dtype)
+)
 array_ops.zeros_like = _zeros_like
 tensor_ops.zeros_like = _filled_like(0)
 array_ops.ones_like = lambda value: np.ones_like(value)

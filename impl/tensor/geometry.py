@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.storage import Memory, Storage, address
 from impl.core.strides import contiguous_strides, element_strides, extent, strided, strides_of
 from impl.tensor.tensor import Tensor
@@ -96,7 +97,7 @@ def array_kernel(function, multiple: bool):
 
     @functools.wraps(function)
     def kernel(raw, *args):
-        array = np.asarray(raw)
+        array = raw if is_meta(raw) else np.asarray(raw)
         strides = strides_of(array) or contiguous_strides(array.shape)
         if array.size:  # dimensions of size one too, whose strides may not be row-major
             strides = element_strides(array)
@@ -109,7 +110,11 @@ def array_kernel(function, multiple: bool):
     return kernel
 
 
-def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
+def _array_view(array, target: Geometry):
+    if is_meta(array):
+        size = array.itemsize
+        steps = [s * size for s in target.strides]
+        return MetaArray(target.shape, array.dtype, array, target.offset * size, steps)
     if 0 in target.shape:
         if 0 in target.strides:  # expanded; NumPy drops the strides of arrays without elements
             return np.empty(target.shape, array.dtype).view()  # a view does not own its memory

@@ -7,9 +7,12 @@ old one, in views, detached aliases and saved outputs of nodes, are found and re
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 
+from impl.core import context
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.ownership import is_unshared
 from impl.core.registry import method_of
 from impl.core.storage import Storage
@@ -24,8 +27,13 @@ HOLDERS: list[type] = [Tensor]
 def resize_storage(storage: Storage, size: int) -> None:
     """Replace the memory by `size` elements, which begin with the current ones."""
     flat, shared = storage.flat, storage.buffer
-    grown = np.zeros(size, flat.dtype)
-    grown[: flat.size] = flat
+    if is_meta(flat):
+        grown: Any = MetaArray((size,), flat.dtype)
+    else:
+        grown = np.zeros(size, flat.dtype)
+        grown[: flat.size] = flat
+        if context.fills_uninitialised():
+            context.fill_uninitialised(grown[flat.size :])
     # No other references: one tensor refers to the storage; the tensor, the storage and the flat
     # view refer to the buffer, which may be the flat view itself.
     if is_unshared(storage, holders=1) and is_unshared(shared, holders=3 + (flat is shared)):

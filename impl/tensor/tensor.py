@@ -13,6 +13,7 @@ from impl.core.dtypes import (
     WIDE,
     dtype,
 )
+from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only
 from impl.core.state import STATE
@@ -29,6 +30,8 @@ def new(raw, strides=None) -> Tensor:
     tensor._dense_meta = tensor._memory = tensor._node = tensor._view = None
     tensor._requires_grad = False
     tensor._nr = 0
+    if strides is None and type(raw) is MetaArray:
+        tensor._strides = raw.strides_in_elements
     if STATE.fast_path is None:
         if STATE.inference:
             inference_mode.mark(tensor)
@@ -66,7 +69,7 @@ class _TensorMeta(type):
         """Whether the class that defines `__torch_function__` disables it."""
         own = (vars(kind) for kind in order)
         handler = next((v["__torch_function__"] for v in own if "__torch_function__" in v), None)
-        return isinstance(handler, staticmethod)
+        return getattr(getattr(handler, "__func__", handler), "takes_nothing", False)
 
     if TYPE_CHECKING:  # operators are attached by name
 
@@ -99,6 +102,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     if TYPE_CHECKING:  # the operators' methods, which their modules attach
         data: Any
         grad_fn: Any
+        _grad_fn: Any
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -120,6 +124,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             hint = "" if value else messages.DETACH_INSTEAD
             raise RuntimeError(messages.NON_LEAF_FLAG + hint)
         self._set_requires_grad(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set requires_grad. Raises RuntimeError for integers, for False on a non-leaf, and in a
@@ -155,7 +163,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @read_only
     def is_leaf(self) -> bool:
-        return self.grad_fn is None
+        return self._grad_fn is None
 
     @read_only
     def output_nr(self) -> int:
@@ -184,9 +192,15 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
+        if self.is_sparse and not value.is_sparse:
+            raise RuntimeError(
+                "attempting to assign a gradient to a tensor that has data of a different type"
+            )
         wanted = self.dtype if self._grad_dtype is ... else self._grad_dtype
         if wanted is not None and value.dtype is not wanted:
             raise RuntimeError(messages.GRAD_DTYPE.format(value.dtype.c_name, wanted.legacy))
+        if value.is_meta != self.is_meta:
+            raise RuntimeError(messages.GRAD_DEVICE.format(value.device, self.device))
         if value._raw.shape != self._raw.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
@@ -270,24 +284,31 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     # -- to Python --------------------------------------------------------------------------
 
     def item(self):
-        """The only element as a Python number. Raises RuntimeError for more than one."""
+        """The only element as a Python number. Raises RuntimeError for more than one, and on the
+        meta device."""
         if self._raw.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
             )
+        if self.is_meta:
+            raise RuntimeError(messages.META_ITEM)
         return _python(self._raw.reshape(()))
 
     def tolist(self):
         """The elements as nested lists of Python numbers (a number if 0-dim).
 
-        Raises RuntimeError for a ZeroTensor with elements.
+        Raises RuntimeError for a ZeroTensor with elements, NotImplementedError on the meta device.
         """
+        if self.is_meta:
+            raise NotImplementedError(messages.NO_DATA)
         if self._is_zerotensor() and self._raw.size:
             raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
         return _python(self._raw)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as an array, without a copy."""
+        if self.is_meta:
+            raise TypeError(messages.META_NUMPY)
         if self._raw.dtype.kind == "V":
             raise TypeError("Got unsupported ScalarType BFloat16")
         if STATE.transforms and is_wrapped(self):
@@ -314,6 +335,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         if self._raw.size > 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self.is_meta:
+            raise RuntimeError(messages.META_ITEM)
         return bool(self._raw.reshape(()))
 
     def __float__(self) -> float:
@@ -393,7 +416,7 @@ def float_meta(tensor: Tensor):
     if tensor._strides is None:
         return dense_meta(tensor)
     raw = tensor._raw
-    plain = type(tensor) in PLAIN and not tensor._inference
+    plain = type(tensor) in PLAIN and not tensor._inference and type(raw) is not MetaArray
     return tensor_meta(raw) if plain and raw.dtype in WIDE else None
 
 

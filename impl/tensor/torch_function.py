@@ -1,34 +1,34 @@
 """`__torch_function__`: classes of a program's own that take functions of torch over.
 
-A function asks the arguments whose class has `__torch_function__` before it computes anything
-(python_arg_parser.cpp, `handle_torch_function_no_python_arg_parser`). The parsed functions and
-Python's operators do so themselves; the other methods of tensors are asked for by `Overridable`,
-which stands before Tensor in the classes that are derived from it, so that tensors pay nothing.
+A function asks the innermost mode, then the arguments whose class has `__torch_function__`, before
+it computes anything (python_arg_parser.cpp, `handle_torch_function_no_python_arg_parser`, and
+torch/overrides.py). The parsed functions and Python's operators do so themselves, the functions
+that torch writes in Python and the other methods of tensors by `impl.tensor.overridable`.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable
-from types import FunctionType, NoneType
+from collections.abc import Callable, Iterable
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.devices import device
-from impl.core.dtypes import dtype
+from impl.core.dtypes import FLOATING, dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.sizes import Size
 from impl.core.state import STATE
-from impl.core.tensor_impl import TensorBase
 from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.legacy_batched_tensor import Batched
-from impl.tensor.tensor import PLAIN, Tensor, _TensorMeta, blank, copy_fields
+from impl.tensor.sparse_tensor import SparseTensor
+from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields
 
 # The classes that are looked at no further: they have no `__torch_function__` of a program.
-_SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
-_SILENT |= {device, dtype, Size, type, LazyConjTensor, Batched, BatchedTensor}
+SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
+SILENT |= {device, dtype, Size, type, LazyConjTensor, SparseTensor, Batched, BatchedTensor}
 _NO_SUBCLASS = (
     "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
     "Make sure your class inherits from Tensor."
@@ -46,17 +46,39 @@ class DisableTorchFunctionSubclass:
         STATE.torch_function = self._before
 
 
-def disabled(func, types, args=(), kwargs=None):
-    """The `__torch_function__` of classes that take nothing over, such as Parameter
-    (torch._C._disabled_torch_function_impl)."""
-    with DisableTorchFunctionSubclass():
-        return func(*args, **(kwargs or {}))
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """While it is entered, neither a class nor a mode is asked (torch._C.DisableTorchFunction)."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes = STATE.function_modes
+        STATE.function_modes = ()
+
+    def __exit__(self, *exc) -> None:
+        STATE.function_modes = self._modes
+        super().__exit__(*exc)
+
+
+class _Disabled:
+    """A function that is no descriptor, like one of C, so that a class attribute is not bound."""
+
+    __name__ = "_disabled_torch_function_impl"
+    takes_nothing = True
+
+    def __call__(self, func, types, args=(), kwargs=None):
+        with DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+
+# The `__torch_function__` of classes that take nothing over, such as Parameter
+# (torch._C._disabled_torch_function_impl).
+disabled = _Disabled()
 
 
 def overrides(value) -> bool:
     """Whether the class of a value takes functions over."""
     kind = type(value)
-    if kind in PLAIN or kind in _SILENT or kind is list or kind is tuple:
+    if kind in PLAIN or kind in SILENT or kind is list or kind is tuple:
         return False
     handler = getattr(value, "__torch_function__", None)
     return handler is not None and handler is not disabled
@@ -72,9 +94,15 @@ def overriding(values: Iterable[Any]) -> list:
             for element in value:
                 if overrides(element):
                     insert(found, element)
-        elif kind not in PLAIN and kind not in _SILENT and overrides(value):
+        elif kind not in PLAIN and kind not in SILENT and overrides(value):
             insert(found, value)
     return found
+
+
+def asked_for(values: Iterable[Any]) -> list | None:
+    """The result of `overriding`; None where neither a class nor a mode is asked."""
+    found = overriding(values) if STATE.torch_function else []
+    return found if found or STATE.function_modes else None
 
 
 def insert(found: list, value) -> None:
@@ -91,17 +119,17 @@ def insert(found: list, value) -> None:
 
 
 def ask(function, title: str, asked: list, args: tuple, named: dict):
-    """The result of the first of the classes that takes the function over.
+    """The result of the innermost mode, or of the first of the classes that takes the function
+    over.
 
     Raises TypeError where all of them return NotImplemented.
     """
-    types = tuple(map(type, asked))
-    given = (function, types, args, named) if named else (function, types, args)
-    for value in asked:
-        result = value.__torch_function__(*given)
-        if result is not NotImplemented:
-            return result
-    lines = [
+    given = (args, named) if named else (args,)
+    result = _answer(function, asked, given)
+    if result is not NotImplemented:
+        return result
+    lines = [f"  - mode object {mode!r}" for mode in STATE.function_modes[-1:]]
+    lines += [
         f"  - {'tensor subclass' if isinstance(value, Tensor) else 'object'} {type(value)!r}"
         for value in asked
     ]
@@ -109,6 +137,51 @@ def ask(function, title: str, asked: list, args: tuple, named: dict):
         f"Multiple dispatch failed for '{title}'; all __torch_function__ handlers returned "
         "NotImplemented:\n\n" + "\n".join(lines) + "\n\nFor more information, try re-running with "
         "TORCH_LOGS=not_implemented"
+    )
+
+
+def _answer(function, asked: list, given: tuple):
+    """The result of the innermost mode, else of the first class, that is not NotImplemented. A mode
+    is not active in its own handler."""
+    types = tuple(map(type, asked))
+    modes = STATE.function_modes
+    if modes:
+        STATE.function_modes = modes[:-1]
+        try:
+            result = modes[-1].__torch_function__(function, types, *given)
+        finally:
+            STATE.function_modes = modes
+        if result is not NotImplemented:
+            return result
+    for value in asked:
+        result = value.__torch_function__(function, types, *given)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def handle_torch_function(
+    public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """The result of the innermost mode, or of the first of the arguments' classes that takes a
+    function over, which one written in Python calls (torch.overrides.handle_torch_function).
+
+    Raises TypeError where all of them return NotImplemented.
+    """
+    asked: list = []
+    if STATE.torch_function:
+        for value in relevant_args:
+            handler = getattr(type(value), "__torch_function__", disabled)
+            if handler is not disabled:
+                insert(asked, value)
+    result = _answer(public_api, asked, (args, kwargs))
+    if result is not NotImplemented:
+        return result
+    module = public_api.__module__.replace("impl", "torch", 1)
+    where = f" nor in mode {STATE.function_modes[-1]}" if STATE.function_modes else ""
+    raise TypeError(
+        f"no implementation found for '{module}.{public_api.__name__}' on types "
+        f"that implement __torch_function__: {list(map(type, asked))}{where}"
     )
 
 
@@ -133,7 +206,6 @@ def _torch_function(cls, func, types, args=(), kwargs=None):
 Tensor.__torch_function__ = classmethod(_torch_function)
 
 
-@functools.cache
 def kept_getters() -> tuple:
     """The getters whose results keep their class (torch.overrides.get_default_nowrap_functions)."""
     getters: Any = Tensor
@@ -164,6 +236,8 @@ def _make_subclass(cls, data, require_grad: bool = False) -> Any:
     _check_class(cls)
     with DisableTorchFunctionSubclass():
         result = of_class(data.detach(), cls)
+        if require_grad and result.dtype.category < FLOATING:
+            raise RuntimeError(messages.ONLY_FLOATING)
         result.requires_grad = require_grad
         return result
 
@@ -187,77 +261,3 @@ def of_class(tensor: Tensor, cls: type) -> Any:
     result = blank(cls)
     copy_fields(result, tensor)
     return result
-
-
-# -- the methods of derived classes -------------------------------------------------------------
-
-
-class Overridable:
-    """The methods that a class derived from Tensor inherits before those of Tensor: each asks the
-    classes of its arguments first."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Any:
-        return iter(self.unbind(0))  # type: ignore[attr-defined]
-
-
-_TensorMeta._overridable = Overridable
-_DUNDERS = (
-    *("__abs__", "__array__", "__array_wrap__", "__bool__", "__complex__", "__contains__"),
-    *("__deepcopy__", "__float__", "__format__", "__index__", "__int__", "__invert__"),
-    *("__len__", "__neg__", "__pos__", "__reduce_ex__", "__repr__", "__reversed__"),
-)
-_PRIVATE = ("_base", "_grad", "_is_view", "_version")
-
-
-def complete() -> None:
-    """Give `Overridable` the methods and properties of tensors that do not ask by themselves, and
-    each method the name by which a handler knows it."""
-    for owner in (TensorBase, Tensor):
-        for name, member in list(vars(owner).items()):
-            if isinstance(member, FunctionType) and _is_misnamed(member, owner):
-                member.__name__, member.__qualname__ = name, f"Tensor.{name}"
-            public = not name.startswith("_") or name in _DUNDERS or name in _PRIVATE
-            if not public or hasattr(member, "_asks"):
-                continue
-            if isinstance(member, property):
-                setattr(Overridable, name, _asking_property(member))
-            elif callable(member):
-                setattr(Overridable, name, _asking_method(member, name))
-
-
-def _is_misnamed(function, owner: type) -> bool:
-    own = vars(owner).get(function.__name__) is function
-    return not own or "." not in function.__qualname__
-
-
-def _asking_method(function, name: str):
-    @functools.wraps(function)
-    def method(self, *args, **named):
-        if STATE.torch_function:
-            values = (self, *args)
-            if asked := overriding((*values, *named.values())):
-                return ask(function, f"torch.Tensor.{name}", asked, values, named)
-        return function(self, *args, **named)
-
-    return method
-
-
-def _asking_property(member: property):
-    def get(self):
-        if STATE.torch_function and (asked := overriding((self,))):
-            return ask(member.__get__, "torch.Tensor.__get__", asked, (self,), {})
-        return member.__get__(self)
-
-    def put(self, value):
-        if STATE.torch_function and (asked := overriding((self, value))):
-            return ask(member.__set__, "torch.Tensor.__set__", asked, (self, value), {})
-        return member.__set__(self, value)
-
-    def remove(self):
-        if STATE.torch_function and (asked := overriding((self,))):
-            return ask(member.__delete__, "torch.Tensor.__delete__", asked, (self,), {})
-        return member.__delete__(self)
-
-    return property(get, put, remove, member.__doc__)

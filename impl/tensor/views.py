@@ -1,5 +1,7 @@
 """Views and their bases: ViewMeta, and regeneration of grad_fn (csrc/autograd/variable.h).
 
+*MakeView* and *RegenerateView* of the specification's algorithms (reference/spec/00-algorithms.md).
+
 A view operator is a function on geometries: from the sizes, strides and offset of its input to
 those of its result. The same function makes views of tensors, views of arrays in formulas, and
 (through `as_strided`) the slice in CopySlices.
@@ -87,7 +89,7 @@ def as_view(result: Tensor, tensor: Tensor, multiple: bool = False, view_fn=None
     if tensor._inference:  # views of inference tensors have no base
         return result
     creation = MULTI if multiple else DEFAULT
-    if not STATE.enabled:
+    if STATE.inference or not STATE.grad_mode:
         creation = INFERENCE if STATE.inference else NO_GRAD
     parent, version = tensor._view, result._storage.version
     if parent is None:
@@ -183,3 +185,4 @@ def grad_fn(self):
 
 
 Tensor.grad_fn = read_only(grad_fn)
+Tensor._grad_fn = property(grad_fn)  # for the implementation, which asks no class and no mode

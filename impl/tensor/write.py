@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.meta_arrays import is_meta
 from impl.core.sizes import check_resized
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, extent, may_overlap, strided
@@ -19,6 +20,9 @@ def write(target: Tensor, value) -> None:
     if STATE.before_write is not None:
         STATE.before_write(target)
     array = target._array()
+    if is_meta(array) or is_meta(value):  # there is nothing to write, or nowhere
+        inference_mode.count(target)
+        return
     if isinstance(target, LazyConjTensor):
         # In the target's dtype first: NumPy negates neither bools nor unsigned integers as wanted.
         value = target.resolve(np.asarray(value).astype(array.dtype, copy=False))
@@ -70,5 +74,5 @@ def resize(tensor: Tensor, shape, strides=None) -> None:
     tensor._raw = strided(flat, shape, steps, tensor._offset)
     tensor._strides = None if steps == row_major else steps
     tensor._dense_meta = None
-    if tensor._inference:
+    if tensor._inference or tensor.is_meta:
         inference_mode.use_slow_path(tensor)

@@ -11,18 +11,25 @@ from conformance.execution.history import VersionView
 from conformance.execution.recorded import Recorded
 from conformance.execution.recordings import NotRecorded
 from conformance.execution.saved import recorded_saved
-from conformance.history.steps import ChangedRule, Step
+from conformance.history import steps as of_versions
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.suite.chapters import Chapter, Rule
+from conformance.suite.texts import ALGORITHMS, Step, Text, read_steps, steps_by_rule
 from reports.specification.drawings import drawn
-from reports.specification.prose import Prose
+from reports.specification.prose import Prose, anchor, defined
 from reports.specification.source import highlighted
 from reports.specification.traces import Observed, observed
 from reports.specification.verdicts import Column, Entry
 from reports.specification.versions import Strip, page_of, strip
 
-PAGES = (("index", "index.html", "Chapters"), ("checklist", "checklist.html", "Checklist"))
+PAGES = (
+    ("index", "index.html", "Chapters"),
+    ("names", "names.html", "Names"),
+    ("errors", "errors.html", "Errors"),
+    ("classes", "classes.html", "Classes"),
+    ("checklist", "checklist.html", "Checklist"),
+)
 VERSIONS_PAGE = ("torch", "torch.html", "Versions of torch")
 
 
@@ -52,6 +59,7 @@ class Section:
     prose: Any
     examples: list[Example]
     strip: Strip | None
+    steps: list[Step]
     before: Section | None = None
     after: Section | None = None
 
@@ -83,6 +91,7 @@ def page_names(chapters: Iterable[Chapter]) -> list[str]:
     """The file name of each chapter's page, by its area: stable targets of links to rules."""
     names: list[str] = []
     taken = {file for _, file, _ in (*PAGES, VERSIONS_PAGE)}
+    taken |= {f"{name}.html" for name in ("conformance", "definitions", "data-model", "algorithms")}
     for chapter in chapters:
         name = f"{chapter.area}.html"
         names.append(f"{chapter.path.stem}.html" if name.lower() in taken else name)
@@ -92,9 +101,10 @@ def page_names(chapters: Iterable[Chapter]) -> list[str]:
 
 def parts_of(
     chapters: Sequence[Chapter],
+    texts: Sequence[Text],
     recording: Recorded,
     made: list[Column],
-    changed: list[Step],
+    changed: list[of_versions.Step],
     tell: Callable[[str], None],
 ) -> tuple[list[Part], list[str]]:
     """The chapters as parts of the site, and messages on programs without a trace.
@@ -102,9 +112,13 @@ def parts_of(
     Raises RecordingError for a damaged trace, ProgramError for a program that does not parse.
     """
     places = list(zip(chapters, page_names(chapters), strict=True))
-    prose = prose_of(places, changed)
+    prose = prose_of(places, texts, changed)
+    steps = steps_by_rule(
+        [step for text in texts if text.path.name == ALGORITHMS for step in read_steps(text)],
+        chapters,
+    )
     history = recording.history if isinstance(recording, VersionView) else None
-    of_rule: dict[str, list[ChangedRule]] = {}
+    of_rule: dict[str, list[of_versions.ChangedRule]] = {}
     for step in changed:
         for one in step.rules:
             of_rule.setdefault(one.rule.id, []).append(one)
@@ -112,26 +126,45 @@ def parts_of(
     missing: list[str] = []
     for chapter, page in places:
         tell(f"reading {chapter.title}")
+        prose.begin_page()
+        intro = prose.markup(chapter.prose)
         sections = []
         for rule in chapter.rules:
             examples = [_example(program, recording, made) for program in rule.programs]
             missing += [f"{one.program.id}: {one.missing}" for one in examples if one.missing]
             found = strip(rule, history, of_rule.get(rule.id, ())) if history else None
-            sections.append(Section(rule, page, prose.markup(rule.prose), examples, found))
-        parts.append(Part(chapter, page, prose.markup(chapter.prose), sections))
+            markup = prose.markup(rule.prose)
+            sections.append(Section(rule, page, markup, examples, found, steps[rule.id]))
+        parts.append(Part(chapter, page, intro, sections))
     for before, after in pairwise(section for part in parts for section in part.sections):
         before.after, after.before = after, before
     return parts, missing
 
 
-def prose_of(places: Iterable[tuple[Chapter, str]], changed: Iterable[Step]) -> Prose:
-    """The renderer of prose for chapters with their pages, and for the versions in the steps."""
-    places = list(places)
-    return Prose(
-        {chapter.path.name: page for chapter, page in places},
-        {rule.id: f"{page}#{rule.id}" for chapter, page in places for rule in chapter.rules},
-        {step.version: page_of(step.version) for step in changed},
-    )
+def prose_of(
+    places: Iterable[tuple[Chapter, str]],
+    texts: Iterable[Text],
+    changed: Iterable[of_versions.Step],
+) -> Prose:
+    """The renderer of prose for chapters with their pages, texts, and the versions in the steps."""
+    places, texts = list(places), list(texts)
+    pages = {chapter.path.name: page for chapter, page in places}
+    pages |= {text.path.name: text_page(text) for text in texts}
+    rules = {rule.id: f"{page}#{rule.id}" for chapter, page in places for rule in chapter.rules}
+    rules |= {f"{rule.partition('-')[0]}-*": at.partition("#")[0] for rule, at in rules.items()}
+    terms = {
+        term: f"{text_page(text)}#term-{anchor(terms[0])}"
+        for text in texts
+        if text.name == "definitions"
+        for terms in defined(text.prose)
+        for term in terms
+    }
+    return Prose(pages, rules, {step.version: page_of(step.version) for step in changed}, terms)
+
+
+def text_page(text: Text) -> str:
+    """The file name of a text's page."""
+    return f"{text.name}.html"
 
 
 def _example(program: Program, recording: Recorded, made: list[Column]) -> Example:
@@ -162,6 +195,6 @@ def _saved(program: Program, recording: Recorded) -> list[Any] | None:
 def _said(trace: Trace) -> Iterator[str]:
     """The texts of a trace's errors and warnings."""
     for step in trace.steps:
-        yield from (warning["message"] for warning in step.warnings)
+        yield from (f"{one['category']}: {one['message']}" for one in step.warnings)
         if step.error is not None:
             yield f"{step.error['type']}: {step.error['message']}"

@@ -21,12 +21,23 @@ from conformance.run_files.identity import torch_version
 from conformance.run_files.qualified_claims import Claim, qualified_claims, texts
 from conformance.run_files.run import Run
 from conformance.suite.chapters import Chapter
+from conformance.suite.metadata import STANDINGS, address
+from conformance.suite.texts import Text
 from reports.badge import Badge, badge, file_name, picture
 from reports.categories import SYMBOLS, WORDS
 from reports.folder import write_site
 from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import json_text, packed
-from reports.specification.parts import PAGES, VERSIONS_PAGE, Part, Section, parts_of, prose_of
+from reports.specification import indices
+from reports.specification.parts import (
+    PAGES,
+    VERSIONS_PAGE,
+    Part,
+    Section,
+    parts_of,
+    prose_of,
+    text_page,
+)
 from reports.specification.prose import Prose
 from reports.specification.verdicts import ABSENT, Column, Counted, columns, counted, worst
 from reports.specification.versions import (
@@ -44,6 +55,10 @@ SCRIPTS = {
     "version": ("text.js", "theme.js", "specification/static.js"),
     "index": ("text.js", "unpack.js", "theme.js", "specification/search.js"),
     "checklist": ("text.js", "theme.js", "specification/checklist.js"),
+    "text": ("text.js", "theme.js", "specification/static.js"),
+    "names": ("text.js", "theme.js", "specification/filter.js"),
+    "errors": ("text.js", "theme.js", "specification/filter.js"),
+    "classes": ("text.js", "theme.js", "specification/static.js"),
     "chapter": (
         "text.js",
         "unpack.js",
@@ -105,6 +120,7 @@ def build(
     runs: Iterable[Run],
     site: Path,
     tell: Callable[[str], None] = lambda _: None,
+    texts: Sequence[Text] = (),
 ) -> list[str]:
     """Write the site into `site`; returns messages on programs without a trace in the recording.
 
@@ -117,16 +133,20 @@ def build(
     history = recording.history if isinstance(recording, VersionView) else None
     tell("reading the history")
     changed = steps(chapters, history) if history else []
-    parts, missing = parts_of(chapters, recording, made, changed, tell)
+    parts, missing = parts_of(chapters, texts, recording, made, changed, tell)
     tell("writing the pages")
-    files = _files(parts, recording, made, changed)
+    files = _files(parts, texts, recording, made, changed)
     with writing(site):
         write_site(site, files)
     return missing
 
 
 def _files(
-    parts: list[Part], recording: Recorded, made: list[Column], changed: list[Step]
+    parts: list[Part],
+    texts: Sequence[Text],
+    recording: Recorded,
+    made: list[Column],
+    changed: list[Step],
 ) -> dict[str, str]:
     oracle = described(recording.oracle, exactly=True)
     common: dict[str, Any] = {
@@ -140,6 +160,8 @@ def _files(
         "symbols": SIGNS,
         "absent": ABSENT,
         "parts": parts,
+        "texts": [(text_page(text), text.title) for text in texts],
+        "address": address,
         "columns": made,
         "oracle": oracle,
         "worst": worst,
@@ -166,7 +188,47 @@ def _files(
         index=packed(json_text(_index(parts))),
         **common,
     )
+    files |= _text_pages(parts, texts, common) | _index_pages(parts, common)
     return files | _version_pages(parts, changed, common)
+
+
+def _text_pages(
+    parts: list[Part], texts: Sequence[Text], common: Mapping[str, Any]
+) -> dict[str, str]:
+    """The pages without rules, each with links to the one before and the one behind."""
+    prose = prose_of([(part.chapter, part.page) for part in parts], texts, ())
+    names = [text_page(text) for text in texts]
+    files = {}
+    for at, text in enumerate(texts):
+        if text.name != "definitions":
+            prose.begin_page()
+        files[names[at]] = _page(
+            "text",
+            page=names[at],
+            title=text.title,
+            prose=prose.markup(text.prose, anchored=True),
+            before=texts[at - 1] if at else None,
+            after=texts[at + 1] if at + 1 < len(texts) else None,
+            text_page=text_page,
+            **common,
+        )
+        prose.unseen = {}
+    return files
+
+
+def _index_pages(parts: list[Part], common: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "names.html": _page("names", page="names", entries=indices.by_name(parts), **common),
+        "errors.html": _page("errors", page="errors", entries=indices.by_error(parts), **common),
+        "classes.html": _page(
+            "classes",
+            page="classes",
+            classes=indices.by_class(parts),
+            of_level=indices.by_level(parts),
+            standings=STANDINGS,
+            **common,
+        ),
+    }
 
 
 def _version_pages(
@@ -175,14 +237,14 @@ def _version_pages(
     """The pages of the versions, and the index of these; none without a history."""
     if not changed:
         return {}
-    prose = prose_of([(part.chapter, part.page) for part in parts], changed)
+    prose = prose_of([(part.chapter, part.page) for part in parts], (), changed)
     beside = neighbours(changed)
     shared = {
         **common,
         "places": PLACES,
         "noted": NOTED,
         "shifts": shifts,
-        "address": {section.rule.id: section.address for p in parts for section in p.sections},
+        "address_of": {section.rule.id: section.address for p in parts for section in p.sections},
         "programs": sum(len(part.chapter.programs) for part in parts),
     }
     files = {"torch.html": _page("torch", page="torch", **shared)}

@@ -79,6 +79,16 @@ class Strip:
         return all(cell.status == SAME for cell in self.cells)
 
     @property
+    def since(self) -> str:
+        """The oldest version from which on the rule is as in the newest, but for texts."""
+        found = ""
+        for cell in reversed(self.cells):
+            if cell.status not in (SAME, TEXTS):
+                break
+            found = cell.version
+        return found
+
+    @property
     def spoken(self) -> str:
         """The cells in words: `differs in torch 2.0 to 2.13; as the newest in 2.14 to 2.15`."""
         every = [cell.version for cell in self.cells]

@@ -15,7 +15,7 @@ function readAddress() {
 
 function addressOf(id, filter) {
   const query = new URLSearchParams();
-  for (const name of FILTERS) if (filter?.[name]) query.set(name, filter[name]);
+  for (const name of FILTERS) if (filter?.[name]) query.set(name, addressable(filter[name]));
   const text = query.toString();
   return `#${id ? quotedId(id) : ""}${text || !id ? `?${text}` : ""}`;
 }

@@ -17,7 +17,7 @@ function matching(filter) {
   const texts = terms.length ? haystack() : null;
   const columns = ["cause", "area", "rule", "operator", "dtype", "versions"]
     .filter((name) => filter[name])
-    .map((name) => ({ cells: run[name].cells, wanted: run[name].texts.indexOf(filter[name]) }));
+    .map((name) => ({ cells: run[name].cells, wanted: numberOf(run[name].texts, filter[name]) }));
   const level = run.levels.indexOf(filter.level);
   const found = [];
   for (let position = 0; position < run.size; position++) {
@@ -27,6 +27,11 @@ function matching(filter) {
     found.push(position);
   }
   return found;
+}
+
+function numberOf(texts, wanted) {
+  const text = addressable(wanted);
+  return texts.findIndex((one) => addressable(one) === text);
 }
 
 function hasVerdict(position, level, verdict) {

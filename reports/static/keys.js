@@ -11,6 +11,7 @@ function listenToKeys() {
     if (action && action() !== false) event.preventDefault();
   });
   document.getElementById("help-open").addEventListener("click", help);
+  document.getElementById("search-open").addEventListener("click", search);
 }
 
 function help() {

@@ -65,7 +65,10 @@ function title(position, program) {
     element("h1", { tabindex: "-1", id: "program-id" }, visible(run.id[position])),
     element("p", { class: "sentence" }, sentenceNodes(cell("sentence", position) ?? "")),
     element("p", { class: "about" }, [
-      filtered("area", cell("area", position)), filtered("rule", rule), filtered("operator", operator),
+      filtered("area", cell("area", position)), filtered("rule", rule),
+      rule && run.about.specification
+        ? element("a", { href: ruleAddress(run.about.specification, cell("area", position), rule), "aria-label": `${plain(rule)} in the specification` }, "specification") : null,
+      filtered("operator", operator),
       filtered("dtype", cell("dtype", position)),
       program.file ? element("span", {}, visible(program.file), program.line ? `:${program.line}` : "") : null,
       seconds ? element("span", {}, visible(seconds)) : null,
@@ -99,6 +102,12 @@ function reasons(position, program) {
     notes.push(element("section", { class: "note is-other_version" },
       element("h2", {}, symbol("other_version"), " ", "As another version of torch"),
       element("p", {}, "The backend shows what torch ", visible(versions), " shows: it neither conforms to the oracle nor diverges.")));
+  }
+  for (const [level, one] of Object.entries(program.permitted ?? {})) {
+    notes.push(element("section", { class: "note" },
+      element("h2", {}, "Permitted difference"),
+      element("p", {}, `At ${level} the specification lets a port differ here: line ${one.line}, `, visible([one.name, one.field].filter(Boolean).join(".")),
+        ": expected ", longText(JSON.stringify(one.expected)), ", got ", longText(JSON.stringify(one.got)), `. The comparison at ${level} ends there.`)));
   }
   if (program.since) {
     notes.push(element("section", { class: "note" },

@@ -91,9 +91,19 @@ function unquoted(text) {
   }
 }
 
+// A text that can stand in an address: lone surrogates cannot, so their escapes do.
+function addressable(text) {
+  return text.replace(/\p{Cs}/gu, escaped);
+}
+
 function quotedId(id) {
   // Lone surrogates cannot stand in an address.
   return encodeURIComponent(id.toWellFormed?.() ?? id).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%2C", ",");
+}
+
+// The address of a rule in a published site of the specification, as rules.py makes it.
+function ruleAddress(site, area, rule) {
+  return `${site}/${encodeURIComponent(addressable(area))}.html#${encodeURIComponent(addressable(rule))}`;
 }
 
 async function copy(text, button) {

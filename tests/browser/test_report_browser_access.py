@@ -5,10 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import made_runs
 import pytest
 from access import contrast, focus_is_seen, nameless, width
 from chromium import chromium, prefer, resize
-from report_page import address, all_of, choose, keys, one, shows, texts, urgent, wait
+from report_page import (
+    address,
+    all_of,
+    choose,
+    keys,
+    one,
+    report,
+    shows,
+    texts,
+    urgent,
+    wait,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -123,6 +135,52 @@ def test_without_javascript_verdict_matrix_and_failures_are_there(small_report: 
         assert len(rows) == 15
         assert "values, line 4, x.grad.values: expected [2, 2, 2], got [2, 0.1, 2]" in rows[0]
         assert not all_of(page, ".js-only, #filters, #theme")
+
+
+TARGETS = """
+return [...document.querySelectorAll("main a[href^='#']")].map((link) => link.hash)
+  .filter((hash) => !document.getElementById(hash.slice(1)));
+"""
+
+
+def test_without_javascript_links_lead_to_the_list(small_report: str) -> None:
+    with chromium(javascript=False) as page:
+        page.get(small_report)
+        link = one(page, ".tally .is-diverges a")
+        link.click()
+        row = one(page, ".failures .row:has(:target)")
+        assert row.find_element("css selector", ".row-id").text == "TIES-02.1"
+        page.get(small_report)
+        one(page, '.matrix a[aria-label="seeds, graph: 1 diverges"]').click()
+        row = one(page, ".failures .row:has(:target)")
+        assert "graph" in row.text
+        assert not [name for name in page.execute_script(TARGETS) if name.startswith("#?")]
+
+
+def test_an_area_with_a_lone_surrogate_can_be_chosen(opened: Any, tmp_path: Path) -> None:
+    lines = [made_runs.diverging("X-01.1", "odd \ud800 area"), made_runs.line("X-02.1", "leaves")]
+    page = opened(report(tmp_path, lines))
+    one(page, ".heat a").click()
+    wait(lambda: texts(page, "#urgent .row-id") == ["X-01.1"])
+    assert "odd \\ud800 area" in one(page, ".matrix").text
+
+
+def test_search_is_near_the_beginning_for_the_keyboard(opened: Any, small_report: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened(small_report)
+    keys(page, Keys.TAB, Keys.TAB)
+    assert page.switch_to.active_element.get_attribute("id") == "search-open"
+    keys(page, Keys.ENTER)
+    wait(lambda: page.switch_to.active_element.get_attribute("id") == "filter-q")
+
+
+def test_a_large_error_of_conforming_values_is_explained(opened: Any, small_report: str) -> None:
+    page = opened(small_report)
+    told = page.execute_script(
+        "return document.getElementById('ulp-title').nextElementSibling.textContent"
+    )
+    assert "A large figure is no divergence" in told
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

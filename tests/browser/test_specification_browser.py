@@ -17,12 +17,15 @@ from conformance.execution.recordings import Recording, record
 from conformance.observe.trace import Step, Trace
 from conformance.run_files.reading import read_run
 from conformance.suite.chapters import read_spec
+from conformance.suite.texts import read_texts
 from reports.specification.site import build
 
 pytestmark = pytest.mark.browser
 
 MARK = "site-ready"
-PAGES = ("index.html", "index.html#?q=leaf", "leaves.html", "checklist.html")
+TEXTS = tuple(f"{text.name}.html" for text in read_texts())
+INDICES = ("names.html", "names.html#?q=ones", "errors.html", "classes.html")
+PAGES = ("index.html", "index.html#?q=leaf", "leaves.html", "checklist.html", *INDICES, *TEXTS)
 HEADER = {
     "suite": "0",
     "oracle": {"name": "torch", "version": "2.13.0", "device": "cpu"},
@@ -52,8 +55,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
         )
     run = read_run(made_runs.run_file(folder / "run.jsonl", lines))
-    build(chapters, Recording(folder / "made.jsonl"), [run], folder / "site")
+    build(
+        chapters,
+        Recording(folder / "made.jsonl"),
+        [run],
+        folder / "site",
+        texts=read_texts(),
+    )
     return folder / "site"
+
+
+def test_the_index_of_names_finds_an_exact_name_first(go: Any) -> None:
+    page = go("names.html#?q=ones")
+    shown = texts(page, "[data-entry]:not([hidden]) dt code")
+    assert shown[0] == "ones"
+    assert one(page, "#found").text.endswith(("entry", "entries"))
 
 
 @pytest.fixture

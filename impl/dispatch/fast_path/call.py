@@ -7,11 +7,12 @@ import itertools
 
 import numpy as np
 
+from impl.core.devices import CPU
 from impl.core.dtypes import WIDE
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, strides_of
-from impl.dispatch.gradient_plan import INPUT, LAYOUT, OUTPUT, SHAPE, VALUE
+from impl.dispatch.gradient_plan import DEVICE, INPUT, LAYOUT, OUTPUT, SHAPE, VALUE
 from impl.dispatch.kernel_parameters import signature_of
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.graph.edge import edge_node
@@ -29,6 +30,7 @@ from impl.tensor.tensor import (
 
 # The names that generated functions refer to.
 SCOPE = {
+    "CPU": CPU,
     "common": dense_meta,
     "contiguous_strides": contiguous_strides,
     "elementwise": elementwise_meta,
@@ -328,6 +330,8 @@ class FastCall:
                 kept.append(names[which])
             elif kind == SHAPE and which in self.tensors and which not in op.optional:
                 kept.append(f"r{which}.shape")
+            elif kind == DEVICE:
+                kept.append("CPU")
             elif kind == LAYOUT and which in self.tensors and which not in op.optional:
                 x = names[which]
                 strides = f"contiguous_strides(r{which}.shape)"

@@ -49,7 +49,9 @@ class FastViewCall(FastCall):
     def _window(self) -> None:
         """Look up which part of the memory is shown, and how."""
         self._add("r0 = input._raw")
-        self._add("if type(r0) is not ndarray: r0 = input._array()")
+        self._add("if type(r0) is not ndarray:")
+        self._add("    r0 = input._array()")
+        self._add(f"    if type(r0) is not ndarray: return {self.general}  # on another device")
         self._add("memory = input._storage if input._memory is None else input._memory")
         self._add("flat, dtype = memory._flat, r0.dtype")
         self._add("if flat is None: flat = memory.flat")

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.devices import default_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
 from impl.core.state import STATE
@@ -14,6 +15,7 @@ from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, element_strides, extent
 from impl.factories.creation.literals import array_of, unsupported
 from impl.factories.creation.options import check_place, flagged, publish
+from impl.factories.creation.placement import place_of, placed
 from impl.tensor.tensor import Tensor, blank, new
 from impl.tensor.torch_function import DisableTorchFunctionSubclass
 
@@ -37,20 +39,27 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING.format("torch.tensor"), UserWarning, stacklevel=2)
-        return flagged("tensor", copy_of(data, dtype), requires_grad)
+        return flagged("tensor", copy_of(data, dtype, device), requires_grad)
     if isinstance(data, np.ndarray):
         check_place(device, pin_memory)
-        return flagged("tensor", array_copy(data, dtype), requires_grad)
+        return flagged("tensor", moved(array_copy(data, dtype), device), requires_grad)
     raw = array_of(data, dtype)
     check_place(device, pin_memory)
-    return flagged("tensor", new(raw if raw.ndim else raw[()]), requires_grad)
+    made = new(raw if raw.ndim else raw[()])
+    return flagged("tensor", moved(made, device), requires_grad)
 
 
-def copy_of(source: Tensor, d: dtype | None) -> Tensor:
-    """A copy of a tensor without its history, in dtype `d` if given."""
+def copy_of(source: Tensor, d: dtype | None, place=None) -> Tensor:
+    """A copy of a tensor without its history, in dtype `d` and on a device if given."""
     with DisableTorchFunctionSubclass():
         result = source.detach().clone()
-        return result if d is None else result.to(d)
+        result = result if d is None else result.to(d)
+        return result if place is None else result.to(place)
+
+
+def moved(made: Tensor, place) -> Tensor:
+    """A new tensor on the device that is given, or the default one."""
+    return placed(made) if is_meta_device(place_of(place, None)) else made
 
 
 def array_copy(array: np.ndarray, d: dtype | None) -> Tensor:
@@ -73,11 +82,13 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """
     check_place(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
+        data = data if dtype is None else data.to(dtype)
+        device = default_device() if device is None and STATE.default_devices else device
+        return data if device is None else data.to(device)
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
-        return shared if dtype is None else shared.to(dtype)
-    return new(array_of(data, dtype))
+        return moved(shared if dtype is None else shared.to(dtype), device)
+    return moved(new(array_of(data, dtype)), device)
 
 
 @publish
@@ -125,7 +136,8 @@ def _as_array(obj, d: dtype | None, device, copy: bool | None) -> Tensor:
     if copy is False and d not in (None, shared.dtype):
         kinds = shared.dtype.legacy, d.legacy
         raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*kinds))
-    return shared if d is None and not copy else shared.to(d or shared.dtype, copy=bool(copy))
+    result = shared if d is None and not copy else shared.to(d or shared.dtype, copy=bool(copy))
+    return moved(result, device)
 
 
 def _memory_of(obj, d: dtype | None) -> np.ndarray | None:

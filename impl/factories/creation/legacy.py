@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from impl.core import dtypes, inference_mode
+from impl.core import context, dtypes, inference_mode
 from impl.core.devices import device
 from impl.core.dtypes import dtype
 from impl.core.registry import tensor_ops
@@ -14,9 +14,10 @@ from impl.core.sizes import negative_size, sizes_of
 from impl.core.storage import Storage
 from impl.dispatch.batching_rules import sized
 from impl.factories.creation.constants import empty_strided, full
-from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of
+from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of, moved
 from impl.factories.creation.literals import array_of
 from impl.factories.creation.options import check_place, factory, flagged, listed, one_by_one
+from impl.factories.creation.placement import place_of
 from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor, new
 
@@ -60,11 +61,14 @@ def new_tensor(
     """A copy of `data` in the dtype of this tensor (torch.Tensor.new_tensor)."""
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-        return flagged("new_tensor", copy_of(data, dtype or self.dtype), requires_grad)
+        made = copy_of(data, dtype or self.dtype, device)
+        return flagged("new_tensor", made, requires_grad)
     check_place(device, pin_memory)
     if isinstance(data, np.ndarray):
-        return flagged("new_tensor", array_copy(data, dtype or self.dtype), requires_grad)
-    return flagged("new_tensor", new(array_of(data, dtype or self.dtype)), requires_grad)
+        made = array_copy(data, dtype or self.dtype)
+    else:
+        made = new(array_of(data, dtype or self.dtype))
+    return flagged("new_tensor", moved(made, place_of(device, self)), requires_grad)
 
 
 def legacy_constructor(
@@ -103,7 +107,10 @@ def legacy_constructor(
 def _uninitialised(sizes, d: dtype) -> Tensor:
     if any(n < 0 for n in sizes):
         raise negative_size(sizes)
-    return new(np.empty(sizes, d.numpy))
+    result = new(np.empty(sizes, d.numpy))
+    if context.fills_uninitialised():
+        context.fill_uninitialised(result._array())
+    return result
 
 
 def _is_data(value) -> bool:

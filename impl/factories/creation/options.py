@@ -7,8 +7,8 @@ import inspect
 
 import numpy as np
 
-from impl.core import dtypes, messages
-from impl.core.devices import check_device
+from impl.core import context, dtypes, messages
+from impl.core.devices import CPU, check_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.named_types import type_name
 from impl.core.registry import FUNCTIONS
@@ -16,6 +16,8 @@ from impl.core.sizes import check_resized, negative_size, sizes_of
 from impl.core.state import STATE
 from impl.dispatch.out import fill_out
 from impl.dispatch.record import underived_write
+from impl.factories.creation.placement import made_on_meta, place_of
+from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.tensor import requires_grad as requires_grad_of
 
@@ -44,6 +46,8 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     if make is None:
         return functools.partial(factory, name=name, sized=sized, method=method, out=out)
     name = name or make.__name__
+    is_like = name.endswith("_like")
+    is_uninitialised = "empty" in name
     store = fill_out if out is True else out
 
     @functools.wraps(make)
@@ -58,15 +62,22 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             args = (*args[:method], *sizes_first)
         if requires_grad is not False:
             check_flag(name, requires_grad)
-        if device is not None:
-            check_device(device)
+        source = args[0] if args and isinstance(args[0], Tensor) and (method or is_like) else None
+        on_meta = is_meta_device(place_of(device, source))
         if sized is not None and size and min(size) < 0:
             raise _negative(name, size, target is not None)
         if pin_memory:
             refuse_pinned()
-        result = make(*args, **named)
+        if target is None and on_meta:
+            result = made_on_meta(make, source, sized is not None, args, named)
+        elif source is not None and source.is_meta and not on_meta:
+            result = make(empty_like(source, place=CPU), *args[1:], **named)
+        else:
+            result = make(*args, **named)
         if not isinstance(result, Tensor):
             result = new(result if result.ndim else result[()])
+        if is_uninitialised and context.fills_uninitialised():
+            context.fill_uninitialised(result._array())
         if target is not None and result is not target:
             store(target, result._raw)
             result = target

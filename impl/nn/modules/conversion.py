@@ -10,6 +10,7 @@ from impl.core.devices import check_device
 from impl.core.dtypes import COMPLEX, FLOATING
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS, C
+from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
 
 _COMPLEX = (
@@ -36,16 +37,10 @@ class Convertible:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is None:
-                continue
-            with no_grad():
-                converted = fn(parameter)
-            parameter.data = converted
-            if parameter._own_grad is not None:
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
                 with no_grad():
-                    gradient = fn(parameter._own_grad)
-                parameter._own_grad.data = gradient
+                    self._parameters[name] = _replaced(parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -55,9 +50,10 @@ class Convertible:
         """Convert floating parameters and buffers to a dtype, or to that of a tensor; those with
         four or five dimensions to a `memory_format`.
 
-        Raises TypeError for other dtypes, and errors as `Tensor.to` for an unavailable device.
+        On another device the parameters are new ones. Raises TypeError for other dtypes, and errors
+        as `Tensor.to` for an unavailable device.
         """
-        _, target, format = C._parse_to(*args, **kwargs)
+        place, target, format = C._parse_to(*args, **kwargs)
         if target is not None and target.category < FLOATING:
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
@@ -65,7 +61,7 @@ class Convertible:
             )
         if target is not None and target.category == COMPLEX:
             warnings.warn(_COMPLEX, stacklevel=2)
-        return self._apply(lambda t: _converted(t, target, format))
+        return self._apply(lambda t: _converted(t, place, target, format))
 
     def cuda(self, device=None) -> Self:
         """Raises AssertionError: there is no GPU."""
@@ -96,7 +92,7 @@ class Convertible:
         return self._floating_to("bfloat16")
 
     def cpu(self) -> Self:
-        """Returns this module: all memory is the CPU's."""
+        """Move all parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
     def share_memory(self) -> Self:
@@ -104,11 +100,29 @@ class Convertible:
         return self._apply(lambda t: t.share_memory_())
 
     def to_empty(self, *, device, recurse: bool = True) -> Self:
-        """Replace all parameters and buffers by uninitialised memory."""
-        return self._apply(FUNCTIONS["empty_like"], recurse)
+        """Replace all parameters and buffers by uninitialised memory on a device."""
+        return self._apply(lambda t: FUNCTIONS["empty_like"](t, device=device), recurse)
 
 
-def _converted(tensor: Tensor, target, format) -> Tensor:
+def _replaced(parameter: Tensor, fn) -> Tensor:
+    """The parameter with what `fn` makes of it as its data, and the same for its gradient; a new
+    parameter if that is on another device."""
+    converted, gradient = fn(parameter), parameter._own_grad
+    result = parameter
+    if converted.device == parameter.device:
+        parameter.data = converted
+    else:
+        result = Parameter(converted, parameter.requires_grad)
+    if gradient is not None:
+        changed = fn(gradient)
+        if result is parameter and changed.device == gradient.device:
+            gradient.data = changed
+        else:
+            result.grad = changed.requires_grad_(gradient.requires_grad)
+    return result
+
+
+def _converted(tensor: Tensor, place, target, format) -> Tensor:
     named = {} if format is None or tensor.dim() not in (4, 5) else {"memory_format": format}
     kept = not (tensor.is_floating_point() or tensor.is_complex())
-    return tensor.to(None if kept else target, **named)
+    return tensor.to(device=place, dtype=None if kept else target, **named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -9,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, WIDE
+from impl.core.meta_functions import like_first
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers, require_floating
@@ -315,7 +317,26 @@ def _mish_slope(F, grad, self):
     return grad * (tanh + self * sigmoid * rest)
 
 
+def _infinite_as_in_onednn(kernel):
+    """The kernel of `gelu` with NaN at infinity where torch calls oneDNN: for several elements of
+    float32 or bfloat16 that lie row by row."""
+
+    @functools.wraps(kernel)
+    def call(self, approximate):
+        result = kernel(self, approximate)
+        several = self.size > 1 and self.flags.c_contiguous
+        if several and approximate == "none" and self.dtype in _OF_ONEDNN:
+            result[self == np.inf] = np.nan
+        return result
+
+    return call
+
+
+_OF_ONEDNN = (np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16))
+
+
 @operator(**HIDDEN)
+@_infinite_as_in_onednn
 @rounded_once
 def gelu(self: Array, approximate) -> Array:
     """self * Phi(self), Phi the normal distribution function or its tanh approximation (F.gelu)."""
@@ -374,3 +395,6 @@ log_sigmoid_forward.gradient(
 log_sigmoid_forward.forward(
     output=lambda F, self_t, self, buffer: F.log_sigmoid_backward(self_t, self, buffer)
 )
+
+
+gelu.on_large_meta(like_first)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
+from impl.core.meta_arrays import is_meta
+from impl.core.meta_functions import laid_out
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
@@ -53,11 +56,16 @@ def _refuse_scalars(tensors) -> None:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
 
 
-def _joined(arrays, dim: int, dtype) -> np.ndarray:
+def _joined(arrays, dim: int, dtype):
     """Arrays joined; the memory format (channels last) is kept if it is the same for all."""
-    joined = np.concatenate([a.astype(dtype, copy=False) for a in arrays], dim)
-    formats = {suggested_by(np.asarray(a)) for a in arrays}
-    return formatted(joined, formats.pop() if len(formats) == 1 else contiguous_format)
+    joined: Any = np.concatenate([a.astype(dtype, copy=False) for a in arrays], dim)
+    formats = {suggested_by(a) for a in arrays}
+    format = formats.pop() if len(formats) == 1 else contiguous_format
+    return (
+        laid_out(joined, format.strides(joined.shape))
+        if is_meta(joined)
+        else formatted(joined, format)
+    )
 
 
 def _check_joins(first, shape, dim: int, number: int) -> None:
@@ -340,3 +348,6 @@ def _grids(tensors) -> list[Tensor]:
         view = tensor_ops.view(t, (1,) * i + (-1,) + (1,) * (len(tensors) - i - 1))
         grids.append(tensor_ops.expand(view, shape))
     return grids
+
+
+stack.on_large_meta(lambda tensors, dim=0: np.stack(tensors, dim))

@@ -9,8 +9,10 @@ import numpy as np
 from impl.core import devices, dtypes, inference_mode, messages
 from impl.core.dtypes import dtype
 from impl.core.memory_formats import preserve_format
+from impl.core.meta_arrays import MetaArray, is_meta
+from impl.core.meta_functions import to_meta
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.strides import empty_strided
+from impl.core.strides import contiguous_strides, empty_strided
 from impl.dispatch.definition import Array, formula_operation, function, native, operator
 from impl.kernels.casting import converted, discards
 from impl.tensor.allocation import strides_in
@@ -18,7 +20,9 @@ from impl.tensor.tensor import Tensor, new
 
 
 @operator(function=False, method=False, node="ToCopyBackward0", fresh=True, writes=1)
-def to_copy(self: Array, numpy_dtype, strides) -> Array:
+def to_copy(self: Array, numpy_dtype, strides, device=None) -> Array:
+    if device is not None and device.type == "meta":
+        return _to_copy_on_meta(self, numpy_dtype, strides, device)
     value = converted(self, numpy_dtype)
     if strides is None:
         return np.array(value, order="C")
@@ -27,27 +31,44 @@ def to_copy(self: Array, numpy_dtype, strides) -> Array:
     return copy
 
 
+@to_copy.on_meta
+def _to_copy_on_meta(self, numpy_dtype, strides, device=None):
+    if device is not None and device.type == "cpu":
+        raise NotImplementedError(messages.NO_DATA)
+    steps = contiguous_strides(self.shape) if strides is None else strides
+    return MetaArray(self.shape, numpy_dtype, None, 0, [s * numpy_dtype.itemsize for s in steps])
+
+
 @to_copy.batches
 def _converted_batch(args, level):
-    batch, numpy_dtype, _ = args
-    return batch._over(cast(batch._value, numpy_dtype, copy=True))
+    batch, numpy_dtype, _, *place = args
+    return batch._over(cast(batch._value, numpy_dtype, True, preserve_format, *place))
 
 
-to_copy.gradient(self=lambda F, grad, self_dtype: F.cast_gradient(grad, self_dtype))
-to_copy.forward(lambda F, self_t, numpy_dtype: cast(self_t, numpy_dtype, copy=True))
+to_copy.gradient(
+    self=lambda F, grad, self_dtype, self_device: F.cast_gradient(grad, self_dtype, self_device)
+)
+to_copy.forward(
+    lambda F, self_t, numpy_dtype, device: cast(self_t, numpy_dtype, copy=True, device=device)
+)
 
 
-def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=preserve_format):
-    """The tensor in another dtype: itself when nothing changes, else a recorded copy."""
+def cast(
+    tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=preserve_format, device=None
+):
+    """The tensor in another dtype or on another device: itself when nothing changes, else a
+    recorded copy. Raises NotImplementedError for a copy from the meta device."""
     source = tensor._raw.dtype
-    if source == numpy_dtype and not copy and _keeps(tensor, format):
+    moves = device is not None and device != tensor.device
+    if source == numpy_dtype and not (copy or moves) and _keeps(tensor, format):
         return tensor
     if discards(source, numpy_dtype) and tensor._raw.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
     if inference_mode.records_copies(tensor):
         return new(np.empty(tensor._raw.shape, numpy_dtype)).copy_(tensor)
     strides = strides_in(tensor, format)
-    result = to_copy(tensor, numpy_dtype, strides)
+    copied = to_copy.slow_path if moves else to_copy
+    result = copied(tensor, numpy_dtype, strides, device)
     if strides is not None:
         result._strides = strides
     return result
@@ -60,17 +81,22 @@ def _keeps(tensor: Tensor, format) -> bool:
 
 
 @formula_operation
-def cast_gradient(value, dtype):
-    """A gradient cast to the input's NumPy dtype; for a real input the real part."""
+def cast_gradient(value, dtype, device=None):
+    """A gradient cast to the input's NumPy dtype, and on its device; for a real input the real
+    part. Raises NotImplementedError for a copy from the meta device."""
+    if device is not None and (device == devices.META) != is_meta(value):
+        if is_meta(value):
+            raise NotImplementedError(messages.NO_DATA)
+        value = to_meta(value)
     if value.dtype.kind == "c" and dtype.kind != "c":
         value = array_ops.real_part(value)
     return value.astype(dtype, copy=False)
 
 
-def _cast_gradient(value: Tensor, dtype: np.dtype) -> Tensor:
+def _cast_gradient(value: Tensor, dtype: np.dtype, device=None) -> Tensor:
     if value._raw.dtype.kind == "c" and dtype.kind != "c":
         value = tensor_ops.real_part(value)
-    return cast(value, dtype)
+    return cast(value, dtype, device=device)
 
 
 tensor_ops.cast_gradient = _cast_gradient
@@ -88,12 +114,15 @@ def to(
 ):
     """The tensor in another dtype, or in that of another tensor (torch.Tensor.to).
 
-    Returns the tensor itself when nothing changes. Raises RuntimeError for another device.
+    Returns the tensor itself when nothing changes. Raises NotImplementedError for a copy from the
+    meta device, AssertionError or RuntimeError for a device that is not there.
     """
-    _, dtype, flags = _requested(args, device, dtype)
+    place, dtype, flags = _requested(args, device, dtype)
     if len(flags) > 1:  # non_blocking comes before
         copy = flags[1]
-    return cast(self, self._raw.dtype if dtype is None else dtype.numpy, copy, memory_format)
+    numpy_dtype = self._raw.dtype if dtype is None else dtype.numpy
+    place = None if place is None else devices.device(place)
+    return cast(self, numpy_dtype, copy, memory_format, place)
 
 
 def _requested(args, place, dtype):
@@ -104,7 +133,7 @@ def _requested(args, place, dtype):
         if isinstance(a, dtypes.dtype):
             dtype = a
         elif isinstance(a, Tensor):
-            dtype = a.dtype
+            dtype, place = a.dtype, a.device
         elif isinstance(a, (str, devices.device)):
             place = a
         elif isinstance(a, int) and not isinstance(a, bool):
@@ -128,8 +157,8 @@ def parse_to(*args, device=None, dtype=None, tensor=None, non_blocking=False, **
 
 @function("type_as", torch=False)
 def type_as(self, other):
-    """`self.to(other.dtype)` (torch.Tensor.type_as)."""
-    return cast(self, other._raw.dtype)
+    """`self.to(other)` (torch.Tensor.type_as)."""
+    return cast(self, other._raw.dtype, device=other.device)
 
 
 def _shorthand(name: str, target: dtype):
@@ -165,7 +194,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     Raises ValueError for an unknown name or type, TypeError for another object (torch.Tensor.type).
     """
     if dtype is None:
-        return f"torch.{self.dtype.legacy}Tensor"
+        return f"torch.{'meta.' if self.is_meta else ''}{self.dtype.legacy}Tensor"
     if isinstance(dtype, str):
         names = {f"torch.{d.legacy}Tensor": d for d in dtypes.ALL}
         if dtype not in names:
@@ -189,8 +218,11 @@ def to_dense(self, dtype=None, *, masked_grad=None):
 
 @function("cpu", torch=False)
 def cpu(self, memory_format=preserve_format):
-    """The tensor itself, which is on the CPU already; in another memory format a copy."""
-    return cast(self, self._raw.dtype, False, memory_format)
+    """The tensor itself if it is on the CPU already; in another memory format a copy.
+
+    Raises NotImplementedError for a tensor of the meta device.
+    """
+    return cast(self, self._raw.dtype, False, memory_format, devices.CPU)
 
 
 @function("cuda", torch=False)

@@ -8,10 +8,11 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.memory_formats import contiguous_format, preserve_format
+from impl.core.meta_arrays import MetaArray, like
 from impl.core.named_types import type_name
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes, repeated_dims
-from impl.core.strides import empty_strided, extent, is_dense
+from impl.core.strides import contiguous_strides, empty_strided, extent, is_dense
 from impl.core.zero_arrays import refuse_copy
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
@@ -33,6 +34,12 @@ def clone_layout(self: Array, strides) -> Array:
     copy = empty_strided(self.shape, strides, self.dtype)
     copy[...] = self
     return copy
+
+
+@clone_layout.on_meta
+def _clone_on_meta(self, strides):
+    steps = contiguous_strides(self.shape) if strides is None else strides
+    return MetaArray(self.shape, self.dtype, None, 0, [s * self.itemsize for s in steps])
 
 
 @clone_layout.batches
@@ -110,10 +117,12 @@ def copy_onto_itself(self: Array, src: Array) -> Array:
 
 
 copy.iterates = True
+copy.checks_devices = False
+copy.on_meta(lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype))
 for _op in (copy, copy_onto_itself):
     _op.gradient(
         self=lambda F, grad: F.new_zeros(grad, grad.shape),
-        src=lambda F, grad, src_dtype: F.cast_gradient(grad, src_dtype),
+        src=lambda F, grad, src_dtype, src_device: F.cast_gradient(grad, src_dtype, src_device),
     )
     _op.forward(lambda F, self_t, self, src_t: _passed_on(self_t, self, src_t), writes=True)
 
@@ -140,6 +149,8 @@ def copy_(self, src, non_blocking=False):
         raise TypeError(
             f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}"
         )
+    if src.is_meta and not self.is_meta:
+        raise NotImplementedError(messages.NO_DATA)
     return (copy_onto_itself if is_same_memory(self, src) else copy).inplace(self, src)
 
 
@@ -191,6 +202,9 @@ def zero(self: Array) -> Array:
     return np.zeros(self.shape, self.dtype)
 
 
+for _op in (fill_scalar, fill_scalar_inplace, fill_tensor, fill_tensor_inplace, zero):
+    _op.on_meta(lambda self, *value: like(self, order="C"))
+    _op.checks_devices = False
 for _op in (fill_scalar, fill_scalar_inplace, zero):
     _op.gradient(self=lambda F, grad: F.zeros_like(grad))
 for _op in (fill_tensor, fill_tensor_inplace):
@@ -254,7 +268,8 @@ def zero_(input):
 
 def _clone_strided(gradient: Tensor, shape, strides) -> Tensor:
     """A recorded copy with the given strides, into which CopySlices writes the slice's gradient."""
-    flat = new(np.empty(extent(shape, strides), gradient._raw.dtype))
+    count, dtype = (extent(shape, strides),), gradient._raw.dtype
+    flat = new(MetaArray(count, dtype) if gradient.is_meta else np.empty(count, dtype))
     whole = alias(flat, Geometry(tuple(shape), tuple(strides), 0))
     return copy_(whole, gradient)
 

@@ -93,6 +93,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{repeats._raw.size} and input.size({dim}) = {size}"
         )
+    if repeats.is_meta and output_size is None:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     return tensor_ops.index_select(input, dim, _indices_of(repeats, output_size))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.messages import tensor_type
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -82,7 +83,9 @@ def _rows_of_batch(args, level):
 
 embedding_rows.gradient(
     weight=lambda F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse: (
-        F.embedding_dense_backward(
+        F.embedding_sparse_backward(grad, indices, weight_shape, padding_idx, scale_grad_by_freq)
+        if sparse
+        else F.embedding_dense_backward(
             grad, indices, F.number_of_rows(weight_shape), padding_idx, scale_grad_by_freq
         )
     )
@@ -133,16 +136,19 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     return weight
 
 
-def check_sparse(name: str, weight: Tensor, sparse: bool) -> None:
-    """Raise NotImplementedError if a sparse gradient of the table is wanted."""
-    if sparse and STATE.enabled and requires_grad(weight):
-        raise NotImplementedError(f"{name} with sparse=True: a sparse gradient of its weight")
-
-
 @function("embedding", method=False)
 def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """`functional.embedding` with torch's own order of arguments (torch.embedding)."""
-    check_sparse("embedding", weight, sparse)
     if STATE.enabled and requires_grad(weight):
         require_dims(0, weight._raw.ndim)  # whose size torch saves first
     return tensor_ops.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+embedding_rows.on_large_meta(
+    lambda weight, indices, *rest: MetaArray((*indices.shape, weight.shape[1]), weight.dtype)
+)
+embedding_dense_backward.on_large_meta(
+    lambda grad_output, indices, num_weights, *rest: MetaArray(
+        (num_weights, grad_output.shape[-1]), grad_output.dtype
+    )
+)

@@ -11,12 +11,12 @@ import scipy.sparse
 
 from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
-from impl.core.registry import tensor_ops
+from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import no_derivative, not_differentiated, require_scalar_type
+from impl.dispatch.sparse_operator import sparse_operator
 from impl.kernels.reduced_precision import widened
-from impl.operators.indexing.embedding import check_sparse
 from impl.tensor.formatting import tensor_text
 
 _SUM, _MEAN, _MAX = 0, 1, 2
@@ -165,7 +165,7 @@ def embedding_bag_op(
     return total.astype(weight.dtype, copy=False), bags, sizes, sizes.copy()
 
 
-@operator(node="EmbeddingBagBackwardBackward0", function=False, method=False)
+@sparse_operator("EmbeddingBagBackwardBackward0")
 def embedding_bag_backward(
     grad: Array,
     indices: Array,
@@ -180,9 +180,13 @@ def embedding_bag_backward(
     per_sample_weights: Array | None,
     padding_idx,
 ) -> Array:
-    """The gradient of the table."""
-    wide = widened(grad)
+    """The gradient of the table, which is sparse if that is asked."""
     count = grad.shape[0]
+    if sparse:
+        bags = _bags(indices, offsets, count)
+        given = num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx
+        return _sparse_backward(grad, indices, bags, bag_size, *given)
+    wide = widened(grad)
     if mode == _MAX:
         result = np.zeros((num_weights, grad.shape[1]), wide.dtype)
         full = bag_size > 0
@@ -200,6 +204,18 @@ def embedding_bag_backward(
     kept = indices != padding_idx
     matrix = _sums(bags[kept], indices[kept], shares[kept], count, num_weights)
     return (matrix.T @ wide).astype(grad.dtype, copy=False)
+
+
+def _sparse_backward(grad, indices, bags, bag_size, size, by_frequency, mode, weights, padding_idx):
+    """The gradient of the table as one element for each index, in their order
+    (_embedding_bag_sparse_backward)."""
+    values = grad[bags]
+    if mode == _MEAN:
+        values = values / np.maximum(bag_size, 1)[bags].astype(values.dtype)[:, None]
+    if weights is not None:
+        values = values * weights[:, None]
+    shape = (size, grad.shape[1])
+    return array_ops.embedding_sparse_backward(values, indices, shape, padding_idx, by_frequency)
 
 
 @operator(node="NotImplemented", function=False, method=False)
@@ -257,7 +273,6 @@ def _embedding_bag(
                 f"but got {padding_idx}"
             )
         padding_idx = wrap_dim(padding_idx, rows)
-    check_sparse("embedding_bag", weight, sparse)
     if BY_NUMPY[indices._raw.dtype].category < FLOATING and indices.dtype is not offsets.dtype:
         indices, offsets = indices.long(), offsets.long()
     return tensor_ops.embedding_bag_op(

@@ -6,15 +6,16 @@ import functools
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
-from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
 from impl.operators.indexing.index_operators import counted
@@ -67,9 +68,12 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
 
 gather.gradient(
     self=written(
-        lambda F, grad, self, dim, index, sparse_grad: F.gather_backward(
-            grad, self.shape, dim, index
-        )
+        lambda F, grad, self, dim, index, sparse_grad: (
+            F.gather_sparse_backward(grad, self.shape, dim, index)
+            if sparse_grad
+            else F.gather_backward(grad, self.shape, dim, index)
+        ),
+        OfArguments(lambda self, dim, index, sparse_grad: not sparse_grad),
     )
 )
 gather.forward("linear")
@@ -195,6 +199,8 @@ def nonzero(input, *, as_tuple=False):
         # Views of the columns, as ATen makes them.
         rows = nonzero(input if raw.ndim else tensor_ops.unsqueeze(input.detach(), 0))
         return FUNCTIONS["unbind"](rows, 1)
+    if is_meta(raw):
+        raise NotImplementedError(messages.META_NONZERO)
     count = int(np.count_nonzero(raw))
     columns = np.empty((raw.ndim, count), np.int64)
     if raw.ndim:
@@ -265,3 +271,7 @@ def one_hot(tensor, num_classes=-1):
 
 
 index_select.batches(functools.partial(vmap_rules.indexed, index_select))
+
+
+index_select.on_large_meta(lambda self, dim, index: np.take(self, index, dim))
+gather.on_large_meta(lambda self, dim, index, *rest: MetaArray(index.shape, self.dtype))

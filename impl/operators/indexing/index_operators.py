@@ -11,7 +11,9 @@ import warnings
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
@@ -59,6 +61,8 @@ def expanded(shape, indices) -> list:
                     stacklevel=5,
                 )
             check_mask(shape, len(result), index.shape)
+            if is_meta(index):
+                raise NotImplementedError(messages.META_NONZERO)
             result += np.nonzero(index)
         else:
             result.append(np.asarray(index, np.intp))

@@ -6,6 +6,7 @@ items, tensors and lists, are passed to one operator that copies (index) or writ
 
 from __future__ import annotations
 
+import functools
 import operator as _python
 import warnings
 from collections.abc import Callable
@@ -15,7 +16,6 @@ import numpy as np
 
 from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
-from impl.core.state import STATE
 from impl.dispatch.record import check_write
 from impl.factories.creation import array_of
 from impl.operators.copies.copies import copy_, fill_
@@ -24,8 +24,9 @@ from impl.operators.indexing.index_writes import index_fill_
 from impl.operators.indexing.masking import masked_fill_
 from impl.operators.views import as_strided
 from impl.tensor.batched_tensor import BatchedTensor
+from impl.tensor.overridable import OPERATORS
 from impl.tensor.tensor import Tensor, new
-from impl.tensor.torch_function import ask, asking, overriding
+from impl.tensor.torch_function import ask, asked_for, asking
 
 _ZERO_DIM = (
     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
@@ -45,9 +46,9 @@ _LONGEST_SEQUENCE = 32  # lists of at least this length never stand for a tuple
 _USUAL = {int, slice, type(None), type(...)}
 
 
-def _overriding(self, index, *value) -> list:
+def _asked_for(self, index, *value) -> list | None:
     items = index if isinstance(index, tuple) else (index,)
-    return overriding((self, *items, *value))
+    return asked_for((self, *items, *value))
 
 
 def _select(tensor: Tensor, dim: int, index: int, position: int) -> Tensor:
@@ -225,7 +226,7 @@ def getitem(self, index):
     """
     kind = type(index)
     unusual = type(self) is not Tensor or kind not in _USUAL
-    if unusual and STATE.torch_function and (asked := _overriding(self, index)):
+    if unusual and (asked := _asked_for(self, index)) is not None:
         return ask(Tensor.__getitem__, "torch.Tensor.__getitem__", asked, (self, index), {})
     if kind is int:
         return _select(self, 0, index, 0)
@@ -241,6 +242,14 @@ def getitem(self, index):
     return as_strided.alias_view(self) if result is self else result
 
 
+@asking
+@functools.wraps(getitem)
+def _getitem_in_mode(self, index):
+    if (asked := _asked_for(self, index)) is not None:
+        return ask(Tensor.__getitem__, "torch.Tensor.__getitem__", asked, (self, index), {})
+    return getitem(self, index)
+
+
 # -- assignment -------------------------------------------------------------------------------
 
 
@@ -252,7 +261,7 @@ def setitem(self, index, value) -> None:
     and leading dimensions of size one are dropped. Raises TypeError for a value that is neither
     tensor nor number, and the errors of in-place operations.
     """
-    if STATE.torch_function and (asked := _overriding(self, index, value)):
+    if (asked := _asked_for(self, index, value)) is not None:
         given = (self, index, value)
         ask(Tensor.__setitem__, "torch.Tensor.__setitem__", asked, given, {})
         return
@@ -344,6 +353,8 @@ def _write(target: Tensor, value: Tensor) -> None:
 
 
 Tensor.__getitem__ = getitem
+OPERATORS["__getitem__"] = _getitem_in_mode
+_getitem_in_mode.__name__ = "__getitem__"
 
 
 def _delitem(self, index):

@@ -7,10 +7,12 @@ import warnings
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.not_implemented import not_on_meta
 from impl.dispatch.record import check_write
 from impl.dispatch.vmap_rules import is_at
 from impl.kernels.casting import storable
@@ -119,6 +121,9 @@ def masked_select(self: Array, mask: Array) -> Array:
         raise RuntimeError(_MASK)
     shape = broadcast_shapes(mask.shape, self.shape)
     return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+
+
+masked_select.on_meta(not_on_meta("masked_select"))
 
 
 @formula_operation
@@ -255,3 +260,7 @@ masked_scatter_backward.gradient(
         F.new_zeros(grad, grad_output_shape), mask, grad
     )
 )
+
+
+for _op in (masked_fill_scalar, masked_fill_tensor):
+    _op.on_large_meta(like_first)

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS
 from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
-from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.not_implemented import not_implemented, refuse_meta
 from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
@@ -218,6 +220,7 @@ bitwise_not.forward("unknown")
 @function(batching="no_rule")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
+    refuse_meta("equal", input, other)
     return bool(np.array_equal(input._raw, other._raw))
 
 
@@ -262,7 +265,10 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
     _check_close(input, other, rtol, atol)
-    return bool(np.all(close(input, other, rtol, atol, equal_nan)._raw))
+    every = np.all(close(input, other, rtol, atol, equal_nan)._raw)
+    if is_meta(every):
+        raise RuntimeError(messages.META_ITEM)
+    return bool(every)
 
 
 def _scalar(tensor: Tensor) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 import impl.operators.pointwise.comparison  # noqa: F401  defines eq, bitwise_and and their like
 from impl.core.dtypes import BY_NUMPY, NUMPY_NUMBERS, python_number
 from impl.core.registry import FUNCTIONS
-from impl.core.state import STATE
 from impl.dispatch import fast_path
 from impl.dispatch.record import refuse_write
 from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
 from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
 from impl.tensor import forward_grad
+from impl.tensor.overridable import OPERATORS
 from impl.tensor.tensor import Tensor, new
-from impl.tensor.torch_function import ask, asking, overrides, overriding
+from impl.tensor.torch_function import ask, asked_for, asking, overrides
 
 _OPERANDS = (Tensor, bool, int, float, complex)
 _USUAL = set(_OPERANDS)
@@ -47,7 +49,7 @@ def binary(call, name: str, operands=_OPERANDS):
 
     def dunder(self, other):
         if type(other) not in usual or type(self) is not Tensor:
-            if STATE.torch_function and (asked := overriding((self, other))):
+            if (asked := asked_for((self, other))) is not None:
                 return _asked(name, asked, self, other)
             if numbers and isinstance(other, NUMPY_NUMBERS):
                 other = python_number(other)
@@ -58,12 +60,20 @@ def binary(call, name: str, operands=_OPERANDS):
     dunder.__name__ = name
     dunder.__qualname__ = f"Tensor.{name}"
     setattr(Tensor, name, asking(dunder))
+
+    @functools.wraps(dunder)
+    def in_mode(self, other):
+        if (asked := asked_for((self, other))) is not None:
+            return _asked(name, asked, self, other)
+        return dunder(self, other)
+
+    OPERATORS[name] = asking(in_mode)
     return dunder
 
 
 def _asked(name: str, asked: list, *operands):
     target = _ASKED_FOR.get(name, name)
-    if name == "__eq__" and not overrides(operands[0]):
+    if name == "__eq__" and overrides(operands[1]) and not overrides(operands[0]):
         target = "eq"
     try:
         return ask(getattr(Tensor, target), f"torch.Tensor.{target}", asked, operands, {})
@@ -195,11 +205,19 @@ def _invert(self):
 
 def _unary(call, name: str, target: str):
     def dunder(self):
-        if type(self) is not Tensor and STATE.torch_function and (asked := overriding((self,))):
-            return ask(getattr(Tensor, target), f"torch.Tensor.{target}", asked, (self,), {})
+        return call(self) if type(self) is Tensor else in_mode(self)
+
+    dunder.__name__ = name
+
+    @functools.wraps(dunder)
+    def in_mode(self):
+        if (asked := asked_for((self,))) is not None:
+            public = getattr(Tensor, target)
+            return ask(public, f"torch.Tensor.{target}", asked or [self], (self,), {})
         return call(self)
 
     setattr(Tensor, name, asking(dunder))
+    OPERATORS[name] = asking(in_mode)
 
 
 _unary(lambda self: _of("neg")(self), "__neg__", "neg")

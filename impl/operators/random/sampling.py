@@ -100,7 +100,7 @@ def check_deviation(std) -> None:
     if isinstance(std, Tensor):
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if not (std._raw >= 0).all():
+        if not (std.is_meta or (std._raw >= 0).all()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")

@@ -13,6 +13,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import (
     no_derivative,
     not_implemented,
+    refuse_meta,
     require_floating,
     require_full_precision,
 )
@@ -41,6 +42,7 @@ def bincount(input, weights=None, minlength=0):
     With weights (n,) the sums of the weights: float64, or float32 for float32 weights; recorded,
     but the backward raises. Raises RuntimeError for negative integers and sizes that do not fit.
     """
+    refuse_meta("bincount", input, weights)
     values = np.asarray(input._raw)
     if values.dtype.kind not in "iu":
         forward_grad.refuse("bincount", input, weights)

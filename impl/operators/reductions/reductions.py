@@ -15,6 +15,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
@@ -420,6 +421,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @formula_operation
 def count_zeros(value) -> int:
+    if is_meta(value):
+        return 0
     return value.size - np.count_nonzero(value)
 
 

@@ -13,7 +13,7 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, native, operator
-from impl.dispatch.not_implemented import not_differentiated, not_implemented
+from impl.dispatch.not_implemented import not_differentiated, not_implemented, not_on_meta
 from impl.tensor.tensor import new
 
 _OUTPUTS = ("output", "inverse", "counts")
@@ -105,6 +105,7 @@ for _op, _name in (
 ):
     _op.differentiable("output").gradient(self=not_differentiated(_name))
     _op.forward("unsupported", name=_name, invited=True)
+    _op.on_meta(not_on_meta(_name))
 
 
 def _asked_for(results, return_inverse: bool, return_counts: bool) -> tuple:

@@ -133,8 +133,15 @@ def get_device(self) -> int:
 
 @function("share_memory_", torch=False)
 def share_memory_(self):
-    """The tensor itself: memory is not shared between processes."""
+    """Mark the storage as shared with other processes (torch.Tensor.share_memory_)."""
+    self.untyped_storage().share_memory_()
     return self
+
+
+@function(torch=False)
+def is_shared(self) -> bool:
+    """Whether the storage is marked as shared (torch.Tensor.is_shared)."""
+    return self.untyped_storage().is_shared()
 
 
 @function("pin_memory", torch=False)

@@ -13,6 +13,7 @@ from impl.core.dtypes import dtype as element_type
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import infer_size, restride, sizes_given, sizes_of
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.strides import element_strides, is_contiguous
 from impl.dispatch import view_operator
@@ -107,7 +108,7 @@ tensor_ops.reshape = _reshape
 
 def _reshaped(value, shape):
     """`reshape` of a raw value; a copy owns its memory (NumPy's is a view of a temporary)."""
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, (np.ndarray, SparseArray)):
         value = np.asarray(value)
     if value.flags.c_contiguous:
         return value.reshape(shape)

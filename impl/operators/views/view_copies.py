@@ -16,6 +16,7 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.grad_mode import no_grad
 from impl.core.memory_formats import contiguous_format
+from impl.core.meta_arrays import row_major_copy
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import sizes_of
 from impl.core.strides import element_strides
@@ -51,7 +52,7 @@ class ViewCopy(ViewOperator):
         OPERATORS[self.name] = self
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
-        copies = [new(np.array(v._raw, order="C")) for v in super().views(tensor, args)]
+        copies = [new(row_major_copy(v._raw)) for v in super().views(tensor, args)]
         if tensor._inference:
             inference_mode.count_making(self, (tensor, *args), copies)
         return copies

@@ -78,6 +78,10 @@ async function programNodes(program) {
   const about = [["rule", program.rule], ["area", program.area], ["operator", program.operator], ["dtype", program.dtype]]
     .filter(([, text]) => text)
     .map(([word, text]) => element("span", {}, element("span", { class: "muted" }, `${word} `), word === "rule" ? element("a", { href: `#${quotedId(text)}` }, visible(text)) : visible(text)));
+  if (program.rule && site.specification) {
+    const label = `${plain(program.rule)} in the specification`;
+    about.push(element("a", { href: ruleAddress(site.specification, program.area, program.rule), "aria-label": label }, "specification"));
+  }
   return [
     element("p", { class: "sentence" }, sentenceNodes(program.sentence ?? "")),
     element("p", { class: "about" }, about),
@@ -129,7 +133,7 @@ function historyOf(program, series) {
   const button = element("button", { type: "button" }, "Copy command");
   button.addEventListener("click", () => copy(command, button));
   return element("section", { class: "history" }, seriesTitle(series), strip(program, series), edges(series),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `History, ${plain(series.name)}` },
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `History, ${plain(series.name)}` },
       element("table", { class: "matrix" },
         element("thead", {}, element("tr", {}, ["From", "Ended as", "Levels", "Runs", "Backend / oracle", "What changed"].map((text) => element("th", { scope: "col" }, text)))),
         element("tbody", {}, parts.toReversed().map((part) => {

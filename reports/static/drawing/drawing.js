@@ -227,7 +227,7 @@ function figureOf({ model, empty, texts, title }, where, draw, id) {
   if (empty) return element("figure", { class: "is-empty" }, element("figcaption", {}, element("b", {}, visible(where))), element("p", { class: "muted" }, visible(empty)));
   return element("figure", {},
     element("figcaption", { id }, element("b", {}, visible(where)), element("span", { class: "muted" }, ": ", visible(title))),
-    element("div", { class: "drawing-scroll", role: "region", "aria-labelledby": id }, draw(model, id)),
+    element("div", { class: "drawing-scroll", role: "group", "aria-labelledby": id }, draw(model, id)),
     element("details", { class: "drawing-text" }, element("summary", {}, "As text", element("span", { class: "off-screen" }, ": ", visible(where), " ", visible(title))),
       element("ul", {}, texts.map((text) => element("li", {}, visible(text))))));
 }

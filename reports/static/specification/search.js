@@ -27,18 +27,27 @@ function asked(text) {
 
 const squeezed = (text) => text.toLowerCase().replace(/\s+/g, " ").trim();
 
+// A message without its numbers: those of a pasted one are seldom the recorded ones.
+const numberless = (text) => squeezed(text).replace(/\d+(, \d+)*/g, "#");
+
+// Whether one of a rule's texts has the phrase.
+function says(rule, phrase) {
+  rule.numberless ??= rule.lower.map(numberless);
+  return rule.numberless.some((part) => part.includes(phrase));
+}
+
 // Rules by their worth for the words: rarer words count for more, and so does the whole phrase.
 function ranked(text, words) {
   const places = words.map((word) => rules.map((rule) => rule.lower.map((part) => part.includes(word))));
   const weights = places.map((found) => Math.log(1 + rules.length / (1 + found.filter((parts) => parts.some(Boolean)).length)));
   const total = weights.reduce((one, other) => one + other, 0);
-  const phrase = squeezed(text);
+  const phrase = numberless(text);
   return rules
     .map((rule, at) => {
       const parts = words.map((_, word) => places[word][at]);
       const met = weights.reduce((sum, weight, word) => sum + (parts[word].some(Boolean) ? weight : 0), 0);
       const worth = weights.reduce((sum, weight, word) => sum + weight * Math.max(0, ...WORTH.filter((_, part) => parts[word][part])), 0);
-      const whole = words.length > 2 && rule.lower.some((part) => part.includes(phrase));
+      const whole = words.length > 2 && says(rule, phrase);
       return { rule, met, worth: worth + (whole ? PHRASE : 0) + (rule.lower[0] === words[0] ? PHRASE : 0) };
     })
     .filter(({ met }) => met > 0 && met >= LEAST * total)

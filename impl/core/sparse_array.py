@@ -1,0 +1,238 @@
+"""SparseArray: the raw value of a sparse COO tensor (ATen/SparseTensorImpl.h).
+
+It stands where a dense tensor has a NumPy array. Kernels that know it take `indices` and `values`;
+all others run into one of NumPy's protocols, or an attribute of arrays, and raise
+NotImplementedError.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+class SparseArray:
+    """Stored elements and where they belong: all others are zero.
+
+    `indices` (int64) has a row for each of the first dimensions of `shape`, the sparse ones, and a
+    column for each stored element; `values` has such an element, with all dense dimensions, in each
+    row. An index may occur several times, which stands for the sum; `coalesced` says that the
+    indices are known to be distinct and sorted.
+    """
+
+    __slots__ = ("__weakref__", "coalesced", "indices", "shape", "values")
+
+    base = NotImplemented  # not None: the engine does not write it in place
+    flags = SimpleNamespace(c_contiguous=True)
+
+    def __init__(self, indices, values, shape, coalesced: bool | None = None) -> None:
+        """`coalesced` None: as torch finds it, from the number of elements."""
+        self.indices = indices
+        self.values = values
+        self.shape = tuple(shape)
+        self.coalesced = values.shape[0] < 2 if coalesced is None else coalesced
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements, zeros included."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def sparse_dim(self) -> int:
+        """The number of sparse dimensions, which come first."""
+        return self.indices.shape[0]
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored elements."""
+        return self.values.shape[0]
+
+    def with_values(self, values, coalesced: bool | None = None) -> SparseArray:
+        """Other elements at the same indices."""
+        known = self.coalesced if coalesced is None else coalesced
+        return SparseArray(self.indices, values, self.shape, known)
+
+    def places(self) -> np.ndarray:
+        """The places of the stored elements, with the sparse dimensions flattened to one."""
+        places = np.zeros(self.nnz, np.int64)
+        for size, row in zip(self.shape, self.indices, strict=False):
+            places = places * size + row
+        return places
+
+    def coalesce(self) -> SparseArray:
+        """The same with distinct, sorted indices; elements of one index are summed in order."""
+        if self.coalesced:
+            return self
+        if self.nnz < 2:
+            return SparseArray(self.indices.copy(), self.values.copy(), self.shape, True)
+        _, first, group = np.unique(self.places(), return_index=True, return_inverse=True)
+        values = np.zeros((len(first), *self.values.shape[1:]), self.dtype)
+        np.add.at(values, group, self.values)
+        return SparseArray(self.indices[:, first], values, self.shape, True)
+
+    def to_dense(self) -> np.ndarray:
+        """A new array with the stored elements, summed where they meet, and zeros."""
+        return self.added_to(np.zeros(self.shape, self.dtype))
+
+    def added_to(self, dense: np.ndarray, alpha=1) -> np.ndarray:
+        """Add `alpha` times the elements to an array of the same shape, in place; returns it.
+
+        A single number in an expanded array with dense dimensions is left out, as torch's kernel
+        takes a stride of zero for no elements (add_dense_sparse_worker_hybrid_cpu).
+        """
+        values = self.values
+        if values.size == 1 and values.ndim > 1 and not any(values.strides):
+            return dense
+        np.add.at(dense, tuple(self.indices), self.values if alpha == 1 else self.values * alpha)
+        return dense
+
+    def found_in(self, dense: np.ndarray) -> np.ndarray:
+        """The elements of an array of the same shape at the indices, in new memory."""
+        return dense[tuple(self.indices)].copy() if self.sparse_dim else dense[None].copy()
+
+    def plus(self, other: SparseArray, alpha=1) -> SparseArray:
+        """The sum with `alpha` times another (add_out_sparse_cpu).
+
+        Elements are merged in the order of both, as if both were sorted; where those of one of them
+        do not lie row-major, as an expanded gradient's, one list follows the other.
+        """
+        theirs = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
+        if not other.nnz:
+            return self
+        if not self.nnz:
+            return other.with_values(theirs.copy())
+        dtype = np.result_type(self.dtype, other.dtype)
+        if self.values.flags.c_contiguous and other.values.flags.c_contiguous:
+            return self._merged(other, theirs, dtype)
+        indices = np.concatenate([self.indices, other.indices], 1)
+        values = np.concatenate([self.values, theirs]).astype(dtype, copy=False)
+        result = SparseArray(indices, values, self.shape)
+        if result.nnz > result.size:
+            summed = result.coalesce()
+            result = SparseArray(summed.indices, summed.values, self.shape)
+        return result
+
+    def _merged(self, other: SparseArray, theirs, dtype) -> SparseArray:
+        mine, others = self.places().tolist(), other.places().tolist()
+        origins: list[tuple[int, int]] = []  # of each element: the row here and there, or -1
+        i = j = 0
+        while i < len(mine) or j < len(others):
+            left = j >= len(others) or (i < len(mine) and mine[i] <= others[j])
+            right = i >= len(mine) or (j < len(others) and others[j] <= mine[i])
+            origins.append((i if left else -1, j if right else -1))
+            i, j = i + left, j + right
+        a, b = np.array(origins).T
+        # In memory for the elements of both, as torch's: accumulation looks how it lies.
+        indices = np.empty((self.sparse_dim, len(mine) + len(others)), np.int64)[:, : len(a)]
+        indices[...] = np.where(a >= 0, self.indices[:, a], other.indices[:, b])
+        values = np.zeros((len(origins), *self.values.shape[1:]), dtype)
+        values[a >= 0] += self.values[a[a >= 0]]
+        values[b >= 0] += theirs[b[b >= 0]]
+        return SparseArray(indices, values, self.shape, self.coalesced and other.coalesced)
+
+    def times(self, other: Any) -> SparseArray:
+        """The product with a number or an array, at the same indices (mul_sparse)."""
+        if isinstance(other, SparseArray):
+            return self._common(other)
+        if isinstance(other, np.ndarray) and other.ndim:
+            other = self.found_in(np.broadcast_to(other, self.shape))
+        return self.with_values(self.values * other)
+
+    def _common(self, other: SparseArray) -> SparseArray:
+        """The product with another, at the indices that both have."""
+        mine, others = self.coalesce(), other.coalesce()
+        _, a, b = np.intersect1d(mine.places(), others.places(), True, True)
+        values = mine.values[a] * others.values[b]
+        return SparseArray(mine.indices[:, a], values, self.shape, True)
+
+    def converted(self, dtype) -> SparseArray:
+        """The elements in another dtype."""
+        return self.with_values(self.values.astype(dtype))
+
+    def permuted(self, order: list[int]) -> SparseArray:
+        """The sparse dimensions in another order."""
+        if order[self.sparse_dim :] != list(range(self.sparse_dim, self.ndim)):
+            raise NotImplementedError("another order of the dense dimensions of a sparse tensor")
+        shape = [self.shape[i] for i in order]
+        return SparseArray(self.indices[order[: self.sparse_dim]], self.values, shape)
+
+    @property
+    def T(self) -> SparseArray:
+        """The transposed matrix. Raises RuntimeError for dense dimensions, and more than two."""
+        dense = self.ndim - self.sparse_dim
+        if dense or self.ndim > 2:
+            raise RuntimeError(
+                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+                f"{self.sparse_dim} sparse and {dense} dense dimensions"
+            )
+        return self if self.ndim < 2 else self.permuted([1, 0])
+
+    def reshape(self, *shape):
+        """Raises RuntimeError, in torch's words."""
+        raise RuntimeError("reshape is not implemented for sparse tensors")
+
+    def astype(self, dtype, copy: bool = True):
+        """Raises RuntimeError: a gradient that is cast would have to be dense."""
+        raise RuntimeError(
+            "to(options) doesn't support converting to a different layout, but got self.layout "
+            "being Sparse and options.layout set as Strided"
+        )
+
+    # -- Python's operators, as formulas of dense operators apply them --------------------------
+
+    def __add__(self, other: Any):
+        if isinstance(other, SparseArray):
+            return self.plus(other)
+        return self.added_to(np.array(other)) if isinstance(other, np.ndarray) else NotImplemented
+
+    def __radd__(self, other: Any):
+        return self.added_to(np.array(other)) if isinstance(other, np.ndarray) else NotImplemented
+
+    def __mul__(self, other: Any):
+        return self.times(other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> SparseArray:
+        return self.with_values(-self.values)
+
+    def __truediv__(self, other: Any):
+        if isinstance(other, (np.ndarray, SparseArray)) and other.ndim:
+            return NotImplemented
+        return self.with_values(self.values / other)
+
+    def __array_ufunc__(self, ufunc, method: str, *operands, **options):
+        dense = operands[0]
+        if method == "__call__" and isinstance(dense, np.ndarray):
+            if ufunc is np.add and (not options or options.get("out", (None,))[0] is dense):
+                return self.added_to(dense.copy())  # also for dense += sparse, as in torch's engine
+            if ufunc is np.multiply and not options:
+                return self.times(dense)
+        raise NotImplementedError(f"{ufunc.__name__} of a sparse tensor")
+
+    # -- everything else ------------------------------------------------------------------------
+
+    def __array_function__(self, function, types, args, kwargs):
+        if function is np.shape:
+            return self.shape
+        if function is np.ndim:
+            return self.ndim
+        raise NotImplementedError(f"{function.__name__} of a sparse tensor")
+
+    def __array__(self, dtype=None, copy=None):
+        raise NotImplementedError("an operator of a sparse tensor")
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):  # which Python and NumPy look for
+            raise AttributeError(name)
+        raise NotImplementedError(f"{name} of a sparse tensor")

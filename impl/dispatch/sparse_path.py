@@ -1,0 +1,90 @@
+"""Operators on sparse tensors: the kernel for them, and the same record as on dense ones.
+
+A node that was recorded for sparse operands runs its formulas on tensors, whose operators find
+their sparse kernels again.
+"""
+
+from __future__ import annotations
+
+from impl.core.sparse_array import SparseArray
+from impl.core.state import STATE
+from impl.dispatch import forward_rules
+from impl.graph.node_creation_hooks import created
+from impl.tape import inplace as in_place
+from impl.tensor import write
+from impl.tensor.sparse_tensor import over
+from impl.tensor.tensor import Tensor
+from impl.tensor.views import DEFAULT, ViewMeta
+
+
+def call(op, args):
+    """Apply an operator to operands of which some are sparse.
+
+    Raises NotImplementedError for an operator that has no kernel for them.
+    """
+    raws, mask, _ = op._unwrap(args)
+    outputs = _outputs(op, _run(op, raws))
+    if mask:
+        op.record(args, outputs, mask)
+        outputs[op.differentiable_outputs[0]]._node._on_tensors()
+    forward_rules.propagate(op, args, outputs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def view(op, args):
+    """Apply a view operator to a sparse tensor."""
+    source = args[0]
+    if op.sparse_kernel is None:
+        raise NotImplementedError(f"{op.name} of a sparse tensor")
+    result = over(op.sparse_kernel(source._raw, *args[1:]))
+    if STATE.enabled and source.requires_grad:
+        op.record(args, (result,), 1)
+        result._node._on_tensors()
+    base = source if source._view is None else source._view.base
+    result._storage = source._storage
+    result._view = ViewMeta(base, DEFAULT, result._storage.version)
+    return result
+
+
+def inplace(op, args):
+    """Apply an operator and write its result into the first argument; see
+    `OperatorWrites.inplace`."""
+    raws, mask, _ = op._unwrap(args, written=True)
+    target = args[0]
+    in_place.check(target, mask != 0)
+    result = _run(op, raws)
+    if (type(result) is SparseArray) != target.is_sparse:
+        raise NotImplementedError(f"{op.name}_ of tensors of several layouts")
+    node = None
+    if mask:
+        recorded = (target.clone(), *args[1:]) if op.saves_target(mask) else args
+        node = op.node(recorded, None, mask, op.edges(args, mask), (target,))
+        node._on_tensors()
+    assign(target, result)
+    if node is not None:
+        history = in_place.rebase_history(target, node)
+        op.save_outputs(node, args, (target,))
+        if STATE.node_creation_hooks:
+            created(history)
+    return target
+
+
+def assign(target: Tensor, result) -> None:
+    """Write a result into a tensor of the same layout, and increment its version counter."""
+    if type(result) is not SparseArray:
+        write.write(target, result)
+        return
+    dtype = target._raw.dtype
+    target._raw = result if result.dtype == dtype else result.converted(dtype)
+    target._storage.version += 1
+
+
+def _run(op, raws):
+    if op.sparse_kernel is None:
+        raise NotImplementedError(f"{op.name} of a sparse tensor")
+    return op.sparse_kernel(*raws)
+
+
+def _outputs(op, result) -> tuple[Tensor, ...]:
+    results = (result,) if len(op.outputs) == 1 else result
+    return tuple(map(over, results))

@@ -1,0 +1,1 @@
+"""Sparse COO tensors: construction, conversions, arithmetic, and the gradients of lookups."""

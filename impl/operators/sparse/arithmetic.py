@@ -1,0 +1,194 @@
+"""The kernels for sparse tensors of operators that dense ones have, too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.memory_formats import contiguous_format, preserve_format
+from impl.core.sparse_array import SparseArray
+from impl.dispatch.record import check_write
+from impl.dispatch.sparse_operator import is_sparse
+from impl.dispatch.sparse_path import assign
+from impl.operators.copies.conversions import to_copy
+from impl.operators.copies.copies import clone_layout
+from impl.operators.pointwise import rounding
+from impl.operators.pointwise.arithmetic import (
+    add,
+    add_scalar,
+    div_scalar,
+    mul,
+    mul_scalar,
+    neg,
+    sub,
+)
+from impl.operators.pointwise.division import true_div
+from impl.operators.pointwise.exponential import expm1, log1p
+from impl.operators.pointwise.power import sqrt
+from impl.operators.pointwise.trigonometry import asin, asinh, atan, atanh, sin, sinh, tan, tanh
+from impl.operators.products.matmul import mm, mv
+from impl.operators.reductions.reductions import sum_all
+from impl.operators.views.transposition import permute_, t, transpose
+from impl.tensor.sparse_tensor import SparseTensor, alias
+
+_ORDER = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+# Functions that are zero at zero: they are applied to the stored elements, once summed.
+_ZERO_AT_ZERO: tuple = (
+    *(asin, asinh, atan, atanh, sin, sinh, tan, tanh, expm1, log1p, sqrt),
+    *(rounding.abs_, rounding.sgn, rounding.sign, rounding.ceil, rounding.floor, rounding.trunc),
+)
+
+
+@add.sparse
+def _add(self, other, alpha):
+    if not is_sparse(self):
+        return other.added_to(np.array(self), alpha)
+    if not is_sparse(other):
+        raise RuntimeError(_ORDER)
+    return self.plus(other, alpha)
+
+
+@sub.sparse
+def _sub(self, other, alpha):
+    return _add(self, other, -alpha)
+
+
+@add_scalar.sparse
+def _add_scalar(self, other):
+    raise RuntimeError(_ORDER)
+
+
+@mul.sparse
+def _mul(self, other):
+    return self.times(other) if is_sparse(self) else other.times(self)
+
+
+@mul_scalar.sparse
+def _mul_scalar(self, other):
+    return self.times(other)
+
+
+@true_div.sparse
+def _div(self, other):
+    if is_sparse(other) or np.ndim(other):
+        raise RuntimeError(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{list(other.shape)} for divisor)"
+        )
+    return self.with_values(self.values / other)
+
+
+div_scalar.sparse(_div)
+to_copy.sparse(lambda self, numpy_dtype, strides, device=None: self.converted(numpy_dtype))
+sum_all.sparse(lambda self, dtype: sum_all.kernel(self.values, dtype))
+clone_layout.sparse(
+    lambda self, strides: SparseArray(
+        self.indices.copy(), self.values.copy(), self.shape, self.coalesced
+    )
+)
+
+
+@neg.sparse
+def _neg(self):
+    return -self
+
+
+def _on_elements(kernel):
+    def call(self, *settings):
+        summed = self.coalesce()
+        return summed.with_values(kernel(summed.values, *settings))
+
+    return call
+
+
+for _operator in _ZERO_AT_ZERO:
+    _operator.sparse_kernel = _on_elements(_operator.kernel)
+
+
+@transpose.sparse
+def _transpose(self, dim0, dim1):
+    order = list(range(self.ndim))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return self.permuted(order)
+
+
+@permute_.sparse
+def _permute(self, dims):
+    return self.permuted([wrap_dim(d, self.ndim) for d in dims])
+
+
+@t.sparse
+def _t(self):
+    return self.T
+
+
+def product(sparse: SparseArray, dense: np.ndarray) -> np.ndarray:
+    """The product of a sparse matrix and a dense one, added up in the order of the elements."""
+    result = np.zeros((sparse.shape[0], dense.shape[1]), dense.dtype)
+    rows, columns = sparse.indices
+    np.add.at(result, rows, sparse.values[:, None] * dense[columns])
+    return result
+
+
+@mm.sparse
+def _mm(self, mat2):
+    if is_sparse(self) and not is_sparse(mat2):
+        return product(self, mat2)
+    raise NotImplementedError("mm of these layouts")
+
+
+@mv.sparse
+def _mv(self, vec):
+    return _mm(self, vec[:, None])[:, 0]
+
+
+# -- methods ------------------------------------------------------------------------------------
+
+
+def _clone(self, *, memory_format=None):
+    """A copy with its own indices and elements (torch.Tensor.clone)."""
+    return clone_layout(self, None)
+
+
+def _zero(self):
+    """Drop all elements, in place (torch.Tensor.zero_)."""
+    check_write(self)
+    if self._node is not None:
+        raise NotImplementedError("zero_ of a recorded sparse tensor")
+    raw = self._raw
+    none = SparseArray(raw.indices[:, :0], raw.values[:0], raw.shape, True)
+    assign(self, none)
+    return self
+
+
+def _copy(self, src, non_blocking=False):
+    """Take over the elements of another sparse tensor, in place (torch.Tensor.copy_)."""
+    check_write(self)
+    if not src.is_sparse or self.requires_grad or src.requires_grad:
+        raise NotImplementedError("copy_ to a sparse tensor")
+    assign(self, alias(src._raw))
+    return self
+
+
+def _data(self):
+    """A detached alias with a version counter of its own (torch.Tensor.data)."""
+    result = self.detach()
+    result._memory = None
+    return result
+
+
+def _contiguous(self, memory_format=contiguous_format):
+    """Raises RuntimeError for any memory format (torch.Tensor.contiguous)."""
+    if memory_format is preserve_format:
+        return self
+    raise RuntimeError("unsupported memory format option Contiguous")
+
+
+for _name, _method in (
+    ("clone", _clone),
+    ("contiguous", _contiguous),
+    ("copy_", _copy),
+    ("data", property(_data)),
+    ("zero_", _zero),
+):
+    setattr(SparseTensor, _name, _method)

@@ -1,0 +1,142 @@
+"""Sparse tensors of given indices and elements (ATen/native/sparse/SparseTensor.cpp)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core.dtypes import get_default_dtype, int64
+from impl.core.sizes import Size
+from impl.core.sparse_array import SparseArray
+from impl.dispatch.definition import Array, function
+from impl.dispatch.sparse_operator import is_sparse, sparse_operator
+from impl.factories.creation.options import check_place, flagged
+from impl.tensor.sparse_tensor import sparse_tensor
+from impl.tensor.tensor import Tensor, new
+
+_UNCHECKED = (
+    "Sparse invariant checks are implicitly disabled. Memory errors (e.g. SEGFAULT) will occur "
+    "when operating on a sparse tensor which violates the invariants, but checks incur "
+    "performance overhead. To silence this warning, explicitly opt in or out. See "
+    "`torch.sparse.check_sparse_tensor_invariants.__doc__` for guidance."
+)
+
+
+@sparse_operator("SparseCooTensorWithDimsAndTensorsBackward0")
+def sparse_coo(indices: Array, values: Array, size, is_coalesced=None) -> Array:
+    """The sparse value over the indices and elements."""
+    return SparseArray(indices[...], values[...], size, is_coalesced)
+
+
+@sparse_operator("SparseMaskHelperBackward0")
+def elements_at(sparse: Array, indices: Array) -> Array:
+    """The elements of a sparse or dense value at the indices, zero where it has none
+    (sparse_constructor_values_backward)."""
+    if not is_sparse(sparse):
+        return np.ascontiguousarray(sparse[tuple(indices)])
+    known = sparse.coalesce()
+    places, wanted = known.places(), SparseArray(indices, indices.T, sparse.shape).places()
+    result = np.zeros((indices.shape[1], *known.values.shape[1:]), sparse.dtype)
+    if known.nnz:
+        at = np.minimum(np.searchsorted(places, wanted), known.nnz - 1)
+        found = places[at] == wanted
+        result[found] = known.values[at[found]]
+    return result
+
+
+sparse_coo.gradient(values=lambda F, grad, indices: F.elements_at(grad, indices))
+elements_at.gradient(
+    sparse=lambda F, grad, indices, sparse_shape: F.sparse_coo(indices, grad, sparse_shape)
+)
+
+
+def _as_tensor(data, dtype, infer) -> Tensor:
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype is dtype else data.to(dtype)
+    array = np.asarray(data)
+    if dtype is None and array.dtype.kind == "f" and not isinstance(data, np.ndarray):
+        dtype = get_default_dtype()
+    return new(array if dtype is None else array.astype(dtype.numpy))
+
+
+@function(method=False)
+def sparse_coo_tensor(
+    indices,
+    values=None,
+    size=None,
+    *,
+    dtype=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+    check_invariants=None,
+    is_coalesced=None,
+):
+    """A sparse tensor of elements at indices; an index that occurs several times stands for the sum
+    (torch.sparse_coo_tensor).
+
+    Args:
+        indices: (sparse dimensions, n) integers; the sizes of a tensor without elements if there
+            are no `values`.
+        values: (n, dense dimensions).
+        size: the sizes; by default the smallest that have all indices.
+
+    It is recorded: the gradient of `values` are the elements of the gradient at the indices. Raises
+    RuntimeError for indices and values whose sizes do not fit, for negative indices, and with
+    `check_invariants` for indices beyond the size. Warns that they are not checked
+    otherwise.
+    """
+    check_place(device, pin_memory)
+    if check_invariants is None:
+        warnings.warn(_UNCHECKED, UserWarning, stacklevel=2)
+    if values is None:
+        shape = tuple(indices)
+        kind = get_default_dtype() if dtype is None else dtype
+        raw = SparseArray(np.zeros((len(shape), 0), np.int64), np.zeros(0, kind.numpy), shape, True)
+        return flagged("sparse_coo_tensor", sparse_tensor(raw), requires_grad)
+    places = _as_tensor(indices, None, int64)
+    elements = _as_tensor(values, dtype, None)
+    if places._raw.dtype != np.int64:
+        places = places.to(int64)
+    shape = check_parts(places._raw, elements._raw, size, check_invariants)
+    result = sparse_coo(places.detach(), elements, shape, is_coalesced)
+    if result._node is not None:
+        return result
+    return flagged("sparse_coo_tensor", result, requires_grad)
+
+
+def check_parts(indices, values, size, check) -> Size:
+    """The size of a sparse tensor with these parts, by default the smallest.
+
+    Raises RuntimeError for parts that do not fit, and with `check` for indices outside the size.
+    """
+    if size is None:
+        if indices.ndim != 2:
+            raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+        if indices.size and indices.min() < 0:
+            dim = int(np.flatnonzero(indices.min(1) < 0)[0])
+            raise RuntimeError(f"found negative index {indices.min(1)[dim]} for dim {dim}")
+        largest = indices.max(1) + 1 if indices.shape[1] else np.zeros(len(indices), np.int64)
+        return Size((*map(int, largest), *values.shape[1:]))
+    shape, sparse, dense = tuple(size), indices.shape[0], values.ndim - 1
+    if len(shape) != sparse + dense:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, "
+            f"sparse_dim = {sparse}, dense_dim = {dense}"
+        )
+    if indices.shape[1] != values.shape[0]:
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{indices.shape[1]}, nnz from values: {values.shape[0]}"
+        )
+    if check and indices.size:
+        for dim, row in enumerate(indices):
+            if row.min() < 0:
+                raise RuntimeError(f"found negative index {row.min()} for dim {dim}")
+            if row.max() >= shape[dim]:
+                raise RuntimeError(
+                    f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but "
+                    f"found index {row.max()}"
+                )
+    return Size(shape)

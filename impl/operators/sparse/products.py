@@ -1,0 +1,88 @@
+"""`torch.sparse`'s products, whose gradients keep to the indices of a sparse operand."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse
+
+from impl.core.registry import tensor_ops
+from impl.core.sparse_array import SparseArray
+from impl.dispatch.definition import Array
+from impl.dispatch.sparse_operator import sparse_operator
+from impl.factories.creation import zeros
+from impl.operators.sparse.arithmetic import product
+from impl.operators.sparse.construction import elements_at, sparse_coo
+
+_BETA = (
+    "Sparse CSR tensor support is in beta state. If you miss a functionality in the sparse tensor "
+    "support, please submit a feature request to https://github.com/pytorch/pytorch/issues."
+)
+
+
+@sparse_operator("SparseAddmmBackward0")
+def sparse_addmm(self: Array, mat1: Array, mat2: Array, beta, alpha) -> Array:
+    """beta times a matrix plus alpha times the product of a sparse and a dense one."""
+    result = product(mat1, mat2)
+    result = result if alpha == 1 else result * mat2.dtype.type(alpha)
+    return result if beta == 0 else self * mat2.dtype.type(beta) + result
+
+
+def _multiple(value, factor):
+    return value if factor == 1 else value * factor
+
+
+sparse_addmm.gradient(
+    self=lambda F, grad, beta: _multiple(grad, beta),
+    mat1=lambda F, grad, mat1, mat2, alpha: _multiple(
+        grad.mm(mat2.conj().t()).sparse_mask(mat1.coalesce()), alpha
+    ),
+    mat2=lambda F, grad, mat1, alpha: _multiple(tensor_ops.mm(mat1.t(), grad), alpha),
+)
+
+
+@sparse_operator("SparseSparseMatmulBackward0")
+def sparse_matmul(self: Array, other: Array) -> Array:
+    """The product of two sparse matrices, coalesced."""
+    found = (_compressed(self) @ _compressed(other)).tocoo()
+    indices = np.array([found.row, found.col], np.int64)
+    raw = SparseArray(indices, found.data.astype(self.dtype), found.shape, False)
+    return raw.coalesce()
+
+
+def _compressed(raw: SparseArray) -> scipy.sparse.csr_array:
+    """A sparse matrix by rows; warns as torch does of this layout."""
+    warnings.warn(_BETA, UserWarning, stacklevel=6)
+    return scipy.sparse.coo_array((raw.values, tuple(raw.indices)), raw.shape).tocsr()
+
+
+def _at_indices_of(tensor, grad):
+    """The elements of a sparse gradient at the indices of an operand."""
+    indices = tensor._indices()
+    return sparse_coo(indices, elements_at(grad, indices), tensor.shape, tensor.is_coalesced())
+
+
+sparse_matmul.gradient(
+    self=lambda F, grad, self, other: _at_indices_of(self, sparse_matmul(grad, other.t())),
+    other=lambda F, grad, self, other: _at_indices_of(other, sparse_matmul(self.t(), grad)),
+)
+
+
+def mm(mat1, mat2, reduce=None):
+    """The product of two matrices of which the first is sparse (torch.sparse.mm).
+
+    Its gradient has the indices of `mat1`; that of `mat2`, if dense, is dense. The product of two
+    sparse matrices is sparse.
+    """
+    if reduce is not None:
+        raise NotImplementedError("sparse.mm with reduce")
+    if mat1.is_sparse and mat2.is_sparse:
+        return sparse_matmul(mat1, mat2)
+    return sparse_addmm(zeros(mat1.shape[0], mat2.shape[1], dtype=mat2.dtype), mat1, mat2, 0, 1)
+
+
+def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
+    """beta · mat + alpha · mat1 @ mat2, of which `mat1` is sparse (torch.sparse.addmm)."""
+    shape = (mat1.shape[0], mat2.shape[1])
+    return sparse_addmm(mat if mat.shape == shape else mat.expand(shape), mat1, mat2, beta, alpha)

@@ -1,0 +1,137 @@
+"""`torch.sparse`'s sums and softmax, over the stored elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.sparse_array import SparseArray
+from impl.dispatch.definition import Array
+from impl.dispatch.sparse_operator import sparse_operator
+from impl.operators.sparse.construction import elements_at
+
+
+def _remaining(raw: SparseArray, dims) -> list[int]:
+    return [i for i in range(raw.ndim) if i not in dims]
+
+
+@sparse_operator("SparseSumBackward0")
+def sum_over(self: Array, dims) -> Array:
+    """The sum over some dimensions: dense where these are all the sparse ones."""
+    kept = _remaining(self, dims)
+    axes = tuple(1 + d - self.sparse_dim for d in dims if d >= self.sparse_dim)
+    values = self.values.sum(axes) if axes else self.values
+    sparse = [i for i in kept if i < self.sparse_dim]
+    if not sparse:
+        return values.sum(0)
+    shape = [self.shape[i] for i in kept]
+    return SparseArray(self.indices[sparse], values, shape, False).coalesce()
+
+
+@sparse_operator("SparseSumBackwardBackward0")
+def sum_over_backward(grad: Array, self: Array, dims) -> Array:
+    """The gradient of `sum_over`, at the indices of the tensor."""
+    kept = _remaining(self, dims)
+    sparse = [i for i in kept if i < self.sparse_dim]
+    values = grad if not sparse else elements_at.kernel(grad, self.indices[sparse])
+    axes = [1 + d - self.sparse_dim for d in dims if d >= self.sparse_dim]
+    if not sparse:
+        values = values[None]
+    values = np.broadcast_to(np.expand_dims(values, axes), self.values.shape)
+    return SparseArray(self.indices.copy(), values.copy(), self.shape, self.coalesced)
+
+
+sum_over.gradient(self=lambda F, grad, self, dims: sum_over_backward(grad, self, dims))
+
+
+def sum(input, dim=None, dtype=None):
+    """The sum over some dimensions, or all (torch.sparse.sum).
+
+    Sparse unless all sparse dimensions are summed over. The gradient has the indices of `input`.
+    """
+    if dtype is not None:
+        raise NotImplementedError("sparse.sum with a dtype")
+    if dim is None:
+        return input.coalesce().values().sum()
+    dims = [dim] if isinstance(dim, int) else dim
+    return sum_over(input, tuple(wrap_dim(d, input.dim()) for d in dims))
+
+
+# -- softmax ------------------------------------------------------------------------------------
+
+
+def _rows(raw: SparseArray, dim: int) -> tuple[np.ndarray, int]:
+    """For each element the number of its row along `dim`, and how many there are."""
+    if raw.ndim > raw.sparse_dim:
+        raise NotImplementedError("softmax of a sparse tensor with dense dimensions")
+    others = [i for i in range(raw.ndim) if i != dim]
+    places = SparseArray(raw.indices[others], raw.values, [raw.shape[i] for i in others]).places()
+    found, rows = np.unique(places, return_inverse=True)
+    return rows, len(found)
+
+
+def _row_sums(values, rows, count: int):
+    result = np.zeros(count, values.dtype)
+    np.add.at(result, rows, values)
+    return result[rows]
+
+
+def _shifted(raw: SparseArray, dim: int):
+    """The elements less the largest of their row, and the sums of their exponentials."""
+    rows, count = _rows(raw, dim)
+    largest = np.full(count, -np.inf, raw.dtype)
+    np.maximum.at(largest, rows, raw.values)
+    shifted = raw.values - largest[rows]
+    return shifted, _row_sums(np.exp(shifted), rows, count)
+
+
+@sparse_operator("SparseSoftmaxBackward0")
+def softmax_stored(self: Array, dim) -> Array:
+    """The softmax of the stored elements along a dimension; all others count as minus infinity."""
+    raw = self.coalesce()
+    shifted, total = _shifted(raw, dim)
+    return raw.with_values(np.exp(shifted) / total)
+
+
+@sparse_operator("SparseLogSoftmaxBackward0")
+def log_softmax_stored(self: Array, dim) -> Array:
+    """The logarithm of `softmax_stored`."""
+    raw = self.coalesce()
+    shifted, total = _shifted(raw, dim)
+    return raw.with_values(shifted - np.log(total))
+
+
+@sparse_operator("NotImplemented")
+def softmax_stored_backward(grad: Array, result: Array, dim, logarithm) -> Array:
+    """The gradient of either, at the indices of the result."""
+    rows, count = _rows(result, dim)
+    given = elements_at.kernel(grad, result.indices)
+    if logarithm:
+        values = given - np.exp(result.values) * _row_sums(given, rows, count)
+    else:
+        values = result.values * (given - _row_sums(result.values * given, rows, count))
+    return SparseArray(result.indices.copy(), values, result.shape)
+
+
+softmax_stored.gradient(
+    self=lambda F, grad, result, dim: softmax_stored_backward(grad, result, dim, False)
+)
+log_softmax_stored.gradient(
+    self=lambda F, grad, result, dim: softmax_stored_backward(grad, result, dim, True)
+)
+
+
+def softmax(input, dim, *, dtype=None):
+    """The softmax along a dimension of the stored elements (torch.sparse.softmax)."""
+    return softmax_stored(input, _dim(input, dim, dtype))
+
+
+def log_softmax(input, dim, *, dtype=None):
+    """The logarithm of `softmax` (torch.sparse.log_softmax)."""
+    return log_softmax_stored(input, _dim(input, dim, dtype))
+
+
+def _dim(input, dim: int, dtype) -> int:
+    if dtype is not None and dtype is not input.dtype:
+        raise NotImplementedError("sparse.softmax with a dtype")
+    return wrap_dim(dim, input.dim())
