@@ -316,7 +316,7 @@ def _dot_of_batch(args, level):
     if left._raw.ndim == right._raw.ndim == 2:
         product = FUNCTIONS["matmul"](left.unsqueeze(-2), right.unsqueeze(-1))
         return hide(product.squeeze(-1).squeeze(-1), level)
-    return hide(FUNCTIONS["matmul"](left, right.t() if left._raw.ndim == 1 else right), level)
+    return hide(FUNCTIONS["matmul"](left, right.t()), level)
 
 
 dot.gradient(
