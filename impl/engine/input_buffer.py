@@ -37,7 +37,8 @@ class InputBuffer:
                 gradient._storage.version = version
         elif not form.records and getrefcount(held) == NAME_AND_HOLDER and held.base is None:
             held += gradient
-            if held is self.value:
+            if held is self.value or not held.ndim:  # a sum of numbers is an object of its own
+                self.value = held
                 self.version += STATE.before_write is None  # a dispatch mode counts no write
             else:  # a sum with a sparse gradient, in new memory
                 self.value, self.version = held, 0
