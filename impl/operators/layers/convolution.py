@@ -109,10 +109,15 @@ def convolution(
 def _large_on_meta(
     input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ):
-    expanded = _expanded(weight, stride, padding, dilation, output_padding)
-    setting = setting_of(input, weight, *expanded[:3], transposed, expanded[3], groups)
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
+    setting = setting_of(
+        input, weight, stride, padding, dilation, transposed, output_padding, groups
+    )
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
-    return MetaArray((input.shape[0], channels, *setting.output()), input.dtype)
+    size = setting.output()[2 - weight.ndim :]
+    return MetaArray((input.shape[0], channels, *size), input.dtype)
 
 
 @convolution.checked
