@@ -72,7 +72,11 @@ def _fallback(composite, args: tuple, named: dict, level):
     """Apply to each example, with torch's warning that there is no rule."""
     vmap_rules.warn_slow(composite.__name__)
     results = _each_example(composite, args, named, level)
-    return results._over(results._value.view(results._value.shape))
+    if isinstance(results, tuple):
+        return type(results)(
+            [result._over(result._value.view_as(result._value)) for result in results]
+        )
+    return results._over(results._value.view_as(results._value))
 
 
 def _plain(composite, args: tuple, named: dict):

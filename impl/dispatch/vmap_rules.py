@@ -9,8 +9,8 @@ results is the first. An operator states its rule in its definition (`batching=`
     dims        parameters that name dimensions count from the next one, those that are sizes begin
                 with the size of the batch (views, by default)
     leading     the operator takes any dimensions in front, and every operand has the mapped one
-    flat        the operator takes the elements of one example as one dimension, by `dims` of
-                another operator
+    fold        images: the mapped dimension and that of the images are one, or it takes the place
+                of a missing one
 
 or registers a function (`Operator.batches`). The operator is applied to each example where there is
 no rule (ATen/functorch/BatchedFallback.cpp).
@@ -75,6 +75,12 @@ def fronted(value: Any, level) -> Any:
 def ensured(value: Any, level) -> Any:
     """`fronted`, of a tensor that is not batched an expansion."""
     return with_dim(value, level, 0) if isinstance(value, Tensor) else value
+
+
+def ensured_batch(value: Any, level) -> Any:
+    """A tensor that is batched at the level, by an expansion if it is not yet."""
+    at_level = not isinstance(value, Tensor) or is_at(value, level)
+    return value if at_level else batched(with_dim(value, level, 0), 0, level)
 
 
 def _rank(value: Any) -> int:
@@ -189,6 +195,8 @@ def applied(op, args: tuple, level) -> Any:
         return _reduced(op, args, level)
     elif op.batching == "dims":
         return with_dims(op, args, level)
+    elif op.batching == "fold":
+        return folded(op, args, level)
     elif op.batching in RULES:
         return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
     if op.batching == "fallback":
@@ -199,6 +207,31 @@ def applied(op, args: tuple, level) -> Any:
 def warn_slow(name: str) -> None:
     """Warn, as torch does, of an operator that has no rule there either."""
     warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
+
+
+def folded(op, args: tuple, level) -> Any:
+    """The results of an operator on images, (N, C, ...) or (C, ...)."""
+    rank = 2 + next(int(digit) for digit in op.name if digit.isdigit())
+    made = [*args]
+    ranks = {_rank(args[i]) for i in op.tensor_positions}
+    if ranks not in ({rank}, {rank - 1}):
+        return by_example(op.slow_path, args, level)
+    whole = ranks == {rank}
+    for i in op.tensor_positions:
+        value = ensured(args[i], level)
+        made[i] = value.reshape(-1, *value._raw.shape[2:]) if whole else value
+    if "input_size" in op.parameters:  # of upsampling's gradient, with that of the images
+        place = op.position["input_size"]
+        made[place] = (made[0]._raw.shape[0], *args[place][1:])
+    results = op.slow_path(*made)
+    if not whole:
+        return hide(results, level)
+    several = isinstance(results, tuple)
+    parts = [
+        r.view(level.size, -1, *r._raw.shape[1:]) if r._raw.size else r.unsqueeze(0)
+        for r in (results if several else (results,))
+    ]
+    return hide(tuple(parts) if several else parts[0], level)
 
 
 def indexed(op, args: tuple, level) -> Any:
@@ -214,7 +247,7 @@ def indexed(op, args: tuple, level) -> Any:
 
 def _reduced(op, args: tuple, level) -> Any:
     """The results of a loss: that without a reduction, reduced over each example."""
-    made = pointwise(op, args, level)
+    made = pointwise(op, (ensured_batch(args[0], level), *args[1:]), level)
     reduction = op.position["reduction"]
     how, made[reduction] = made[reduction], 0
     whole = op.slow_path(*made)

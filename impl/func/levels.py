@@ -1,9 +1,13 @@
-"""Levels of differentiation: the inputs of a transformed function, and results without its graph.
+"""Levels of transforms: the inputs of a transformed function, and results without its graph.
 
 torch wraps tensors, one wrapper for each transform that runs (functorch's interpreters). Here the
 input of a transform is an alias that requires grad, and a result is detached unless its graph leads
 to a tensor of the caller: one of a transform that is still running, or one that requires grad. It
 is always detached for a caller in no_grad or inference mode, which records nothing.
+
+Under `vmap` there are batched tensors (`impl.tensor.batched_tensor`), which show the history of
+their values. The inputs of a transform within a `vmap` are batched at its level, so that there is a
+gradient for each example.
 """
 
 from __future__ import annotations
