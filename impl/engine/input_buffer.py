@@ -6,6 +6,7 @@ from sys import getrefcount
 from typing import Any
 
 from impl.core.ownership import NAME_AND_HOLDER
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 
 
@@ -37,10 +38,11 @@ class InputBuffer:
                 gradient._storage.version = version
         elif not form.records and getrefcount(held) == NAME_AND_HOLDER and held.base is None:
             held += gradient
-            if held is self.value:
+            self.value = held
+            if type(gradient) is SparseArray:  # the sum is in new memory
+                self.version = 0
+            else:
                 self.version += STATE.before_write is None  # a dispatch mode counts no write
-            else:  # a sum with a sparse gradient, in new memory
-                self.value, self.version = held, 0
         else:
             held = None
             self.value, self.version = form.add(self.value, gradient), 0
