@@ -42,6 +42,14 @@ class Backend:
         self.seed = 0  # of the random numbers of each session
         self.default_dtype = "float32"  # the dtype of literals
 
+    @property
+    def other_device(self) -> str | None:
+        """The name of a second device, which programs have as `other_device`; None for none.
+
+        For a backend on the CPU the meta device, for one on an accelerator the CPU.
+        """
+        return "meta" if self.device == "cpu" else "cpu"
+
     def available(self) -> str | None:
         """Return why programs cannot run here and now, or None if they can."""
         return None
@@ -92,6 +100,9 @@ class TorchShaped(Backend):
             self._keep(stack, "get_default_dtype", "set_default_dtype", dtype)
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
+            self._keep(stack, "get_default_device", "set_default_device", None)
+            mode = "get_deterministic_debug_mode", "set_deterministic_debug_mode"
+            self._keep(stack, *mode, 0)
             self.reseed()
             stack.callback(_leave_dual_level, self.namespace)
             stack.callback(_print_as_usual, self.namespace)

@@ -26,6 +26,7 @@ from conformance.settings.options import (
     RUN,
     SELECTION,
     SHARE,
+    SPEC_URL,
     SUITE,
     add_options,
 )
@@ -241,6 +242,7 @@ def _parser() -> argparse.ArgumentParser:
     reported = command("report", "pages:report", "make an HTML report of a run file")
     reported.add_argument("run_file", metavar="RUNFILE", type=Path)
     reported.add_argument("-o", dest="output", metavar="FILE.html", type=Path, required=True)
+    add_options(reported.add_argument, (SPEC_URL,))
     beside = command(
         "frameworks",
         "pages:frameworks",
@@ -283,6 +285,7 @@ def _parser() -> argparse.ArgumentParser:
         type=commit_address,
         help="link the revision of each run (--revision): its address, with {} in its place",
     )
+    add_options(site.add_argument, (SPEC_URL,))
     spread_over(site)
     chapters = command("spec", "spec:specification", "make a site of the specification")
     chapters.epilog = SPEC_EXIT_CODES

@@ -7,6 +7,7 @@ import sys as _sys
 
 from impl import (
     _C,
+    _ops,
     amp,
     autograd,
     backends,
@@ -17,6 +18,7 @@ from impl import (
     func,
     functional,
     jit,
+    library,
     linalg,
     masked,
     multiprocessing,

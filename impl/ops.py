@@ -1,15 +1,15 @@
-"""`torch.ops`: the implemented ones of the operators without another public name in torch."""
+"""`torch.ops`: operators by namespace, those of ATen and those of a program."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import impl.operators  # noqa: F401 (it defines the operators)
+from impl.dispatch import aten as _aten
+from impl.dispatch.op_overload import OpNamespace, namespace
 
-import impl.operators  # noqa: F401 (it defines the operations that are taken from `tensor_ops`)
-from impl.core.registry import tensor_ops
-from impl.operators.layers.native import native_dropout_backward
+_aten.publish()
 
-aten = SimpleNamespace(
-    max_pool2d_with_indices_backward=tensor_ops.max_pool2d_with_indices_backward,
-    native_dropout_backward=native_dropout_backward,
-    slice=tensor_ops.slice,
-)
+
+def __getattr__(name: str) -> OpNamespace:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return namespace(name)

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils._device import _device_constructors
 
 from conformance.observe.observer import Observer
@@ -22,23 +23,9 @@ _FACTORIES = frozenset(
     make.__name__ for make in _device_constructors() if hasattr(torch, make.__name__)
 )
 # The types of tensors that have names from before there were dtypes.
-_OLDEST_TYPES = frozenset(["Float", "Double", "Half", "Byte", "Char", "Short", "Int", "Long"])
+_OLDEST_TYPES = frozenset({"Float", "Double", "Half", "Byte", "Char", "Short", "Int", "Long"})
 # The legacy constructors, torch.FloatTensor([...]), take no device and ignore the default one.
-_LEGACY = frozenset(
-    f"{kind}Tensor"
-    for kind in (
-        "Float",
-        "Double",
-        "Half",
-        "BFloat16",
-        "Byte",
-        "Char",
-        "Short",
-        "Int",
-        "Long",
-        "Bool",
-    )
-)
+_LEGACY = frozenset(f"{kind}Tensor" for kind in (*_OLDEST_TYPES, "BFloat16", "Bool"))
 # They draw in their dropout, and are the CPU's own.
 _ATTENTION = ("_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu")
 _NO_VALUES = "tolist() shouldn't be called on a tensor with unallocated storage"
@@ -112,7 +99,7 @@ class DeviceObserver(Observer):
         """Return the numbers of a tensor, in lists; the copy is not the program's operation."""
         if tensor._is_zerotensor():
             raise RuntimeError(_NO_VALUES)
-        with torch.no_grad():
+        with torch.no_grad(), forward_ad._set_fwd_grad_enabled(False):
             return tensor.tolist()
 
 
@@ -124,12 +111,14 @@ def as_on_cpu(device_type: str) -> Callable[[str], str]:
     # The types of a backend outside torch's tree have names of another form.
     others = re.compile(rf"\b{name}(\w+)Type\b")
     printed = re.compile(rf",\s+device='{name}(?::\d+)?'(?=[,)])")
+    shown = re.compile(rf"device\(type='{name}'(?:, index=\d+)?\)")
 
     def worded(text: str) -> str:
         if device_type in text:
             text = types.sub("torch.", text)
             text = others.sub(_type_of_cpu, text)
             text = printed.sub("", text)
+            text = shown.sub("device(type='cpu')", text)
         return text
 
     return worded

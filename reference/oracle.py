@@ -97,7 +97,8 @@ class Torch(TorchShaped):
         _set_default_device(self._device)
         if self._device.type == "cpu":
             return
-        draw_as_cpu(self._device.type)
+        if self._device.type != "meta":  # whose tensors have no values
+            draw_as_cpu(self._device.type)
         module: Any = getattr(torch, self._device.type, None)
         if hasattr(module, "get_rng_state") and hasattr(module, "manual_seed"):
             # torch.mps has one device with one generator, and its functions take no device.

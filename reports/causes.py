@@ -9,6 +9,7 @@ from conformance.output.causes import excerpt
 from conformance.run_files.categories import topic
 from conformance.run_files.causes import Cause
 from reports.attention import place, sides
+from reports.rules import chapter_page
 from reports.text import areas, count, visible
 
 OPEN = 5
@@ -17,7 +18,8 @@ OPEN = 5
 
 @dataclass(frozen=True)
 class Shown:
-    """One cause as text: `number` programs diverge; `program` is the ID of the one shown.
+    """One cause as text: `number` programs diverge; `program` is the ID of the one shown, and
+    `chapter` the place of its rule in a site of the specification (`chapter_page`).
 
     `lines` are its lines up to the divergence, each with its number and whether it diverges.
     """
@@ -35,6 +37,7 @@ class Shown:
     expected: str
     got: str
     follows: str
+    chapter: str
 
 
 def shown(cause: Cause) -> Shown:
@@ -65,6 +68,7 @@ def shown(cause: Cause) -> Shown:
         expected=visible(expected),
         got=visible(got),
         follows=visible(cause.follows or ""),
+        chapter=chapter_page(line),
     )
 
 

@@ -18,6 +18,7 @@ from conformance.run_files.identity import is_web_address
 from conformance.run_files.run import Run
 from reports.attention import NOTHING, attended
 from reports.categories import SYMBOLS, WORDS
+from reports.rules import spec_site
 from reports.versions import shown_versions
 
 CHUNK = 256 * 1024
@@ -157,6 +158,7 @@ def _index(run: Run) -> dict[str, Any]:
             "dtype": header.get("default_dtype", "float32"),
             "revision": header.get("revision"),
             "url": url if is_web_address(url := header.get("url", "")) else None,
+            "specification": spec_site(header.get("spec_url")),
         },
         "counted": run.levels,
         "words": WORDS,

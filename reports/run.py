@@ -21,7 +21,7 @@ from reports.lacks import lacks
 from reports.landings import landings
 from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import payload
-from reports.rules import prose
+from reports.rules import prose, spec_site
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
 from reports.sweep import sweep_summary
@@ -104,6 +104,7 @@ def page(run: Run) -> str:
         lacks=lacks(run),
         open_lacks=OPEN_LACKS,
         failures=listed,
+        spec_url=spec_site(run.header.get("spec_url")),
         landings=landings(run.programs, [item.id for item in listed], grouped, rows),
         hidden_failures=max(0, len(found.attention) - STATIC_FAILURES),
         data=payload(run, grouped),

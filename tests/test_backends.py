@@ -9,6 +9,7 @@ import torch
 from conformance.backends import Backend, BackendError, TorchShaped, find
 from conformance.execution.execute import trace
 from conformance.program.program import Program
+from reference.devices import _drawing, as_on_cpu
 
 
 @pytest.fixture
@@ -142,6 +143,28 @@ def test_programs_make_their_tensors_on_the_device():
     assert [item["value"] for item in state["f"]["items"]] == ["cpu", "cpu"]
     assert state["g"]["value"] == "int64"
     assert torch.ones(1).device.type == "cpu" and torch.get_default_device().type == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("text", "on_cpu"),
+    [
+        ("[torch.cuda.FloatTensor [2]]", "[torch.FloatTensor [2]]"),
+        ("[mineFloatType [2]]", "[torch.FloatTensor [2]]"),
+        ("[mineComplexDoubleType [2]]", "[CPUComplexDoubleType [2]]"),
+        ("tensor([1.], device='mine:0', dtype=torch.float64)", "tensor([1.], dtype=torch.float64)"),
+        ("tensor([1.],\n       device='cuda:1')", "tensor([1.])"),
+        ("'device': device(type='mine', index=0)}", "'device': device(type='cpu')}"),
+        ("a tensor on mine:0, device='other'", "a tensor on mine:0, device='other'"),
+    ],
+)
+def test_texts_of_a_device_are_worded_as_on_the_cpu(text, on_cpu):
+    assert as_on_cpu("cuda" if "cuda" in text else "mine")(text) == on_cpu
+
+
+def test_every_operator_that_draws_is_known_by_its_tag():
+    drawing = {str(one) for one in _drawing()}
+    assert {"aten.normal_.default", "aten.native_dropout.default"} <= drawing
+    assert not any("dot_product" in one for one in drawing)
 
 
 def test_a_torch_that_cannot_tell_its_default_device_is_not_asked(monkeypatch):

@@ -218,6 +218,21 @@ def test_metadata_of_rules(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "page"),
+    [
+        ("torch.grad", "generated/torch.grad.html"),
+        ("torch.inference_mode", "generated/torch.autograd.grad_mode.inference_mode.html"),
+        ("torch.nn.Module.to", "generated/torch.nn.Module.html#torch.nn.Module.to"),
+        ("torch.library.custom_op", "library.html#torch.library.custom_op"),
+        ("torch.overrides#a.is_tensor_like", "torch.overrides.html#a.is_tensor_like"),
+        ("notes/autograd", "notes/autograd.html"),
+    ],
+)
+def test_addresses_of_places(place: str, page: str) -> None:
+    assert address(place) == f"https://docs.pytorch.org/docs/stable/{page}"
+
+
+@pytest.mark.parametrize(
     ("field", "message"),
     [
         ("clas: core", "not metadata of a rule: 'clas: core'"),

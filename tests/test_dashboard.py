@@ -554,6 +554,17 @@ def test_revisions_and_reports_are_linked(tmp_path: Path) -> None:
     assert "has no {}, where the revision belongs" in refused.stderr
 
 
+def test_rules_are_linked_in_the_specification(tmp_path: Path) -> None:
+    folder = regressing(tmp_path / "runs")
+    site = ("--spec-url", "https://spec.example/site/")
+    done = conform("dashboard", folder, "site", "--cache", "c", *site, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "site" / "backend-impl-cpu.html").read_text("utf-8")
+    assert 'href="https://spec.example/site/ties.html#TIES-02"' in page
+    refused = conform("dashboard", folder, "s", "--spec-url", "javascript:alert(1)", cwd=tmp_path)
+    assert refused.returncode == 2
+
+
 def test_an_address_that_acts_is_no_link(tmp_path: Path) -> None:
     lines = [made_runs.line("LEAF-01.1", "leaves")]
     run(tmp_path / "runs", 0, lines, url="javascript:alert(1)", revision="<b>")

@@ -8,7 +8,7 @@ import pytest
 
 import impl
 from impl.core.state import STATE
-from impl.tensor import batched_tensor
+from impl.tensor import legacy_batched_tensor
 
 
 def through(hook: Any, *, seeds: Any = None) -> Any:
@@ -60,7 +60,7 @@ def test_nobody_takes_one_row_for_all(look, text):
 def test_several_outputs_are_batches():
     def hook(g):
         values, places = g.max(0)
-        assert type(values) is type(places) is batched_tensor.Batched
+        assert type(values) is type(places) is legacy_batched_tensor.Batched
         return g * values + places.sum() * 0
 
     assert through(hook, seeds=impl.tensor([[1.0, 2, 0], [3, 0, 0]])) == [[4, 16, 0], [18, 0, 0]]
@@ -75,7 +75,7 @@ def test_the_mode_ends_with_the_pass_whatever_a_hook_raises():
 
 
 def test_without_anybody_who_sees_it_a_batch_is_a_pass_for_each_row(monkeypatch):
-    monkeypatch.setattr(batched_tensor, "batch", None)  # not called
+    monkeypatch.setattr(legacy_batched_tensor, "batch", None)  # not called
     x = impl.tensor([1.0, 2.0], requires_grad=True)
     rows = impl.autograd.grad(x * x, x, impl.eye(2), is_grads_batched=True)[0]
     assert rows.tolist() == [[2, 0], [0, 4]]

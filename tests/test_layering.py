@@ -50,7 +50,7 @@ LIBRARIES = {
 TOOLS = {"mutants.generated": "cosmic_ray"}
 MAY_IMPORT_TORCH = {
     f"reference.{name}"
-    for name in ("compiled", "docstrings", "names", "opinfo", "oracle", "subjects")
+    for name in ("compiled", "devices", "docstrings", "names", "opinfo", "oracle", "subjects")
 }
 
 # Packages whose distribution has another name; markupsafe is a part of jinja2 in all but name.

@@ -6,11 +6,12 @@ A few hundred kilobytes can be the compressed form of gigabytes: limits hold for
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 import zlib
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 LONGEST_LINE = 1 << 29
 """Bytes of the longest line that is read."""
@@ -20,6 +21,10 @@ VARIABLE = "CONFORM_LARGEST_FILE"
 
 LARGEST = 1 << 31
 """Its value where it is not set."""
+
+MEMORY = 1 << 27
+"""Bytes of memory that the decompression of xz may take. Its dictionary has the size that the file
+names, up to 4 GiB; that of the highest level has 64 MiB."""
 
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
@@ -60,7 +65,39 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
     start = file.peek(len(_XZ))  # type: ignore[attr-defined]  # open returns a buffered reader
     if start.startswith(_GZIP):
         return gzip.open(file)  # type: ignore[return-value]
-    return lzma.open(file) if start.startswith(_XZ) else file  # type: ignore[return-value]
+    return io.BufferedReader(_XzReader(file)) if start.startswith(_XZ) else file
+
+
+class _XzReader(io.RawIOBase):
+    """Streams of xz as they are decompressed within MEMORY, for which `lzma.open` has no limit."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = self._decoder_of_stream()
+
+    @staticmethod
+    def _decoder_of_stream() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill the buffer; 0 at the end. Raises EOFError for a stream that breaks off, LZMAError
+        for one that is damaged or needs more memory."""
+        with memoryview(buffer) as view:
+            while True:
+                given = b""
+                if self._decoder.eof:
+                    given = self._decoder.unused_data or self._file.read(1 << 16)
+                    if not given:
+                        return 0
+                    self._decoder = self._decoder_of_stream()
+                elif self._decoder.needs_input and not (given := self._file.read(1 << 16)):
+                    raise EOFError
+                if data := self._decoder.decompress(given, len(view)):
+                    view[: len(data)] = data
+                    return len(data)
 
 
 def _largest() -> int:

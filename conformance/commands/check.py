@@ -79,7 +79,7 @@ class _Checked:
         for program in chapter.programs:
             try:
                 comments += sum(len(statement.expects) for statement in program.statements)
-                if backend is not None:
+                if backend is not None and program.runs_on(backend.device):
                     problems += _unmet(program, backend)
             except ProgramError:
                 continue  # among the problems already

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ def report(options: argparse.Namespace) -> int:
 
     with one_paragraph():
         run = read_run(options.run_file)
+    if options.spec_url:
+        run = replace(run, header={**run.header, "spec_url": options.spec_url})
     write_page("reports.run", "reports", run, options.output)
     state = "" if run.complete else " (the run was interrupted)"
     print(f"report: {options.output}{state}")
@@ -67,6 +70,7 @@ def dashboard(options: argparse.Namespace) -> int:
                 processes,
                 status.update,
                 options.commit_url,
+                options.spec_url,
             )
         except site.ArchiveError as error:
             raise WrongInput(str(error)) from None

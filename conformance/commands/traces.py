@@ -73,7 +73,9 @@ def _recordable(settings: Settings, sides: Sides) -> tuple[list[Program], dict[s
     oracle, unavailable = oracle_identity(sides)
     if unavailable:
         raise WrongInput(f"the oracle is not available here: {unavailable}")
-    return [program for program in selected if not is_made_by_torch(program)], oracle
+    device = oracle["device"]
+    possible = [program for program in selected if program.runs_on(device)]
+    return [program for program in possible if not is_made_by_torch(program)], oracle
 
 
 def _record_version(settings: Settings, folder: Path) -> int:

@@ -6,6 +6,7 @@ import builtins
 import importlib
 import io
 import linecache
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from conformance.backends import Backend
 from conformance.observe.observer import Observer, is_observed
 from conformance.observe.texts import failure, warning_text
 from conformance.observe.trace import Observation, Step, Trace
-from conformance.program.program import Program, Statement
+from conformance.program.program import OTHER_DEVICE, Program, Statement
 
 # The modules that a program may import besides torch; none is there for access to the machine.
 # fmt: off
@@ -78,6 +79,21 @@ def looked_at(
         return execution.run(program.statements[:count], look)
 
 
+class Renamed:
+    """Shows the devices of a backend, in a text, under the names that torch has on the CPU: its own
+    as "cpu" and the other one as "meta"."""
+
+    def __init__(self, backend: Backend) -> None:
+        own, other = str(backend.device), str(backend.other_device)
+        kind = own.partition(":")[0]
+        self.names = {own: "cpu", kind: "cpu", f"{kind}:0": "cpu", other: "meta"}
+        words = "|".join(map(re.escape, sorted(self.names, key=len, reverse=True)))
+        self.pattern = re.compile(rf"(?<![\w.])(?:{words})(?![\w.])")
+
+    def __call__(self, text: str) -> str:
+        return self.pattern.sub(lambda found: self.names[found[0]], text)
+
+
 class _Execution:
     """One program's namespace, and the last observations of its names."""
 
@@ -88,11 +104,16 @@ class _Execution:
         self.observer = backend.observer()
         self.before: dict[str, Observation] = {}
         self.imported: dict[str, Any] = {}
+        self.renamed = Renamed(backend) if program.names_other_device else None
         self.namespace: dict[str, Any] = {
             "__name__": "program",
             "__builtins__": program_builtins(backend.namespace),
             "torch": backend.namespace,
         }
+        if self.renamed is not None:
+            other = backend.namespace.device(backend.other_device)
+            self.namespace[OTHER_DEVICE] = self.imported[OTHER_DEVICE] = other
+            self.observer.unread_device = other
 
     def run(
         self,
@@ -127,7 +148,7 @@ class _Execution:
         step.warnings = [
             {
                 "category": w.category.__name__,
-                "message": self.backend.worded(warning_text(w.message)),
+                "message": self._worded(warning_text(w.message)),
             }
             for w in caught
         ]
@@ -157,9 +178,14 @@ class _Execution:
             return False
         return is_observed(name, value, self.backend.namespace)
 
+    def _worded(self, message: str) -> str:
+        """A message as torch words it on the CPU, the devices of a program that names two too."""
+        message = self.backend.worded(message)
+        return message if self.renamed is None else self.renamed(message)
+
     def _error(self, error: BaseException) -> dict[str, str]:
         described = failure(error)
-        described["message"] = self.backend.worded(described["message"])
+        described["message"] = self._worded(described["message"])
         lacks = lack_of(error, self.backend.namespace, self.observer, self.program.filename)
         if lacks is not None:
             described["lacks"] = lacks

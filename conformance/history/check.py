@@ -136,10 +136,13 @@ def _contradicted(program: Program, version: str, failure: Unmet) -> str:
 def lagging(programs: Iterable[Program], history: History) -> dict[str, list[str]]:
     """The versions of which programs have no trace, newest first, with the IDs of these.
 
-    Raises RecordingError.
+    The history is the CPU's: programs that need an accelerator are not in it. Raises
+    RecordingError.
     """
     found: dict[str, list[str]] = {version: [] for version in history.versions}
     for program in programs:
+        if not program.runs_on("cpu"):
+            continue
         entry = history.entry(program)
         there = set(entry.versions) if entry is not None else set()
         for version in found:

@@ -50,6 +50,8 @@ class Identity:
     """The levels that the backend claims; no others are compared."""
     names: list[dict[str, Any]] | None = None
     """How many of torch's public names it has; see `conformance.signatures.names.names_of`."""
+    other_device: str | None = None
+    """The second device of programs that name one; without one they are not run."""
     title: str | None = None
     """The name that a port gives itself; `name` is then its command."""
 

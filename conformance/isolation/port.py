@@ -200,6 +200,7 @@ def _capabilities(ready: dict[str, Any]) -> tuple[Identity, tuple[str, ...]]:
         str(ready.get("device") or "cpu"),
         None if ready.get("unavailable") is None else str(ready["unavailable"]),
         tuple(level for level in LEVELS if level in levels),
+        other_device=None if ready.get("other_device") is None else str(ready["other_device"]),
         title=name,
     )
     return identity, tuple(map(str, without))

@@ -57,6 +57,7 @@ def _ready(name: str, imports: list[str], answers: BinaryIO) -> Backend | None:
             "version": str(backend.version),
             "device": str(backend.device),
             "unavailable": backend.available(),
+            "other_device": backend.other_device,
             "levels": backend.levels,
             "names": names_of(backend.namespace),
         }

@@ -55,7 +55,8 @@ def ground(
     BackendError for a backend or an oracle that cannot be had, ProgramError for a program that
     does not parse.
     """
-    programs = {p.id: p for p in suite.programs if p.area not in LEFT_OUT}
+    possible = [p for p in suite.programs if p.runs_on("cpu")]
+    programs = {p.id: p for p in possible if p.area not in LEFT_OUT}
     backend = backends.find(settings.backend, settings.imports)
     oracle: Recorded | backends.Backend
     if is_recorded(settings.oracle):

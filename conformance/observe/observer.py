@@ -40,6 +40,7 @@ class Observer:
         self._size_class: Any = _class(namespace, "Size")
         self._dtype_class = _class(namespace, "dtype")
         self._unasked = _unasked(namespace)
+        self.unread_device: Any = None  # the device whose tensors' elements are not read
         self._labels: dict[Any, str] = {}
         self._taken: set[str] = set()
         self._storages: list[Any] = []

@@ -56,7 +56,9 @@ def sparse(observer: Observer, tensor: Any, name: str | None) -> dict[str, Any]:
     }
 
 
-def values(observer: Observer, tensor: Any, name: str | None) -> list[Any]:
+def values(observer: Observer, tensor: Any, name: str | None) -> Any:
+    if observer.unread_device is not None and tensor.device == observer.unread_device:
+        return ABSENT
     if is_sparse(tensor):
         tensor = tensor._values().detach()
     shape = tensor.shape

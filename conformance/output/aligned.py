@@ -90,7 +90,7 @@ class Aligned:
         if field in self._uncompared:
             return True
         mine, theirs = one.get(field), other.get(field)
-        if field == "storage":
+        if field == "storage" and isinstance(mine, str) and isinstance(theirs, str):
             ours, foreign = (theirs, mine) if reverse else (mine, theirs)
             return bool(self._storages.setdefault(foreign, ours) == ours)
         if field == "grad" and isinstance(mine, Mapping) and isinstance(theirs, Mapping):

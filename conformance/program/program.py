@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,13 @@ from conformance.program.statements import (
 )
 
 __all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
+
+
+OTHER_DEVICE = "other_device"
+"""The name by which a program has a second device, bound before its first statement: for torch on
+the CPU it is the meta device, for a backend on an accelerator the CPU."""
+
+_NAMED = re.compile(rf"\b{OTHER_DEVICE}\b(?!\s*=[^=])")
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class Program:
     @cached_property
     def statements(self) -> list[Statement]:
         """The given tensors' statements, then the source's, in order."""
-        skipped = 1 if self._preamble else 0
+        skipped = self._preamble.count("\n") - len(self.givens)
         source = Source(self.paste(), self.filename, self.place, skipped, len(self.givens))
         return statements_of(source)
 
@@ -86,8 +94,16 @@ class Program:
         return "\n".join(line for line in lines if line is not None)
 
     @cached_property
+    def names_other_device(self) -> bool:
+        """Say whether the source names the other device (`OTHER_DEVICE`), and does not bind it."""
+        return OTHER_DEVICE in self.source and bool(_NAMED.search(self.source))
+
+    @cached_property
     def _preamble(self) -> str:
-        first = "" if not self.givens and _begins_with_import(self.source) else "import torch\n"
+        bare = not (self.givens or self.names_other_device)
+        first = "" if bare and _begins_with_import(self.source) else "import torch\n"
+        if self.names_other_device:
+            first += f'{OTHER_DEVICE} = torch.device("meta")\n'
         return first + "".join(given.source() + "\n" for given in self.givens)
 
     @property
@@ -101,6 +117,12 @@ class Program:
         if self.file is None or self.line is None or within < 1:
             return self.file, line
         return self.file, self.line + within - 1
+
+    def runs_on(self, device: str | None) -> bool:
+        """Whether a backend of this device can be held to it: it may be about others only."""
+        if self.device == "any":
+            return True
+        return is_accelerator(device) == (self.device == "accelerator")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The cached statements hold compiled code, which cannot be pickled.
@@ -137,6 +159,11 @@ class Program:
             return cls(givens=givens, may_differ=tuple(data.get("may_differ", ())), **fields)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise ProgramError(None, None, f"not a program: {error}") from error
+
+
+def is_accelerator(device: str | None) -> bool:
+    """Whether the device of a backend, such as `cuda:0`, has streams and threads of its own."""
+    return device is not None and not device.startswith(("cpu", "meta"))
 
 
 def shown_path(path: Path) -> str:

@@ -79,8 +79,12 @@ class Judge:
 
     def _line(self, program: Program) -> dict[str, Any]:
         line = blank_line(program)
-        if self.settings.oracle == NONE:
-            return self._stated(line, program)
+        if program.device != "any":
+            device = self.sides["backend"].identity().device
+            if not program.runs_on(device):
+                return {**line, "outcome": "not_run", "reason": _of_others(program, device)}
+        if self.settings.oracle == NONE or program.device == "accelerator":
+            return self._stated(line, program)  # the oracle is on the CPU
         if is_entry(program):
             if is_recorded(self.settings.oracle) or is_recorded(self.settings.backend):
                 reason = "a recording has no samples of torch's database: the sweep needs torch"
@@ -152,6 +156,8 @@ class Judge:
         return self._sweep
 
     def _traced(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        if program.names_other_device and self._has_one_device():
+            return {**line, "outcome": "not_run", "reason": "the backend has no other device"}
         # Of a recording it is seen first whether it has the program.
         first, *second = self._shown(program, *(SIDES if self.sides.are_processes else ("oracle",)))
         line["seconds"]["oracle"] = round(first.seconds, 6)
@@ -168,6 +174,13 @@ class Judge:
             return {**line, **self._backend_fault(error), "got": None}
         self.breaker.note()
         return self._compared(line, program, expected, got)
+
+    def _has_one_device(self) -> bool:
+        """Whether the backend says that it has no second device; an unknown one does not."""
+        try:
+            return self.sides["backend"].identity().other_device is None
+        except Exception:  # which running the program reports
+            return False
 
     def close(self) -> None:
         """End the processes."""
@@ -263,6 +276,12 @@ class Judge:
             reason += " (see --timeout)"
         self.breaker.note(error, reason)
         return {"outcome": "error", "reason": reason}
+
+
+def _of_others(program: Program, device: str | None) -> str:
+    """The reason why a program is not run on a device that it is not about."""
+    needed = "an accelerator" if program.device == "accelerator" else "the CPU"
+    return f"it is about {needed}, and the backend's device is {device or 'none'}"
 
 
 def blank_line(program: Program) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
 from conformance.run.sides import NONE, Read, Side, Sides, isolation
 from conformance.run_files.lock import Locked, locked
+from conformance.run_files.merge import NOTED
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import check_same, failed, taken_over
 from conformance.run_files.run import SCHEMA, RunError
@@ -33,9 +34,6 @@ from conformance.suite.whole_programs import WholeProgramError
 class WrongInput(Exception):
     """The command line, a chapter, a backend or a file is wrong; the text says what to do."""
 
-
-_NOTED = ("label", "revision", "url")
-"""Settings that stand in the header, where they are given."""
 
 INPUT_ERRORS = (
     WrongInput,
@@ -66,8 +64,9 @@ class Plan:
     """The programs of a run, with its settings, backend and oracle.
 
     ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
-    header. ``selected`` is how many programs there were before a shard was taken of them. The
-    ``sides`` have been started.
+    header. ``selected`` is how many programs there were before a shard was taken of them, and
+    ``left_out`` how many of those taken are not about the backend's device. The ``sides`` have been
+    started.
     """
 
     settings: Settings
@@ -79,6 +78,7 @@ class Plan:
     unavailable: str | None
     sides: Sides
     selected: int = 0
+    left_out: int = 0
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     resumed: dict[str, Any] | None = None
 
@@ -102,7 +102,7 @@ class Plan:
             "programs": programs,
             "selection": self.settings.selection.to_json(),
         }
-        for name in _NOTED:
+        for name in NOTED:
             if told := getattr(self.settings, name):
                 header[name] = told
         if self.settings.allow_unsupported:
@@ -110,7 +110,7 @@ class Plan:
         if self.settings.selection.shard:
             header["selected"] = self.selected
         if self.resumed:
-            kept = ("run", "started", *_NOTED)
+            kept = ("run", "started", *NOTED)
             header |= {name: self.resumed[name] for name in kept if name in self.resumed}
         return header
 
@@ -178,11 +178,21 @@ def plan(settings: Settings) -> Plan:
         for path in (settings.run_file, *settings.outputs):
             check_writable(path)
         described = identities(sides)
-        made = Plan(settings, suite, tuple(programs), known, *described, sides, selected)
+        programs, lacking = _possible(programs, described[0]["device"])
+        made = Plan(settings, suite, tuple(programs), known, *described, sides, selected, lacking)
         return _resuming(made, settings.resume) if settings.resume else made
     except BaseException:
         sides.close()
         raise
+
+
+def _possible(programs: list[Program], device: str | None) -> tuple[list[Program], int]:
+    """The programs that the device is held to, and how many others there are; all if to none.
+
+    Those are not run, and each says why.
+    """
+    found = [program for program in programs if program.runs_on(device)]
+    return (found, len(programs) - len(found)) if found else (programs, 0)
 
 
 def _resuming(made: Plan, path: Path) -> Plan:

@@ -158,6 +158,14 @@ def announce(console: Terminal, made: Plan) -> None:
         ),
         soft_wrap=True,
     )
+    if made.left_out:
+        console.print(
+            Text(
+                f"not run: {made.left_out} more, which are about other devices than that of "
+                f"{backend['name']} ({backend['device'] or 'none'})"
+            ),
+            soft_wrap=True,
+        )
     if is_port(backend["name"]) or not made.settings.isolation:
         console.print(Text(f"isolation: {isolation(made.settings)}"), soft_wrap=True)
     if made.taken:

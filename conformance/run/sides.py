@@ -40,7 +40,10 @@ class Here:
         """The backend's own description."""
         found = self.backend
         version, device = str(found.version), str(found.device)
-        return Identity(found.name, version, device, found.available(), found.levels)
+        other = found.other_device
+        return Identity(
+            found.name, version, device, found.available(), found.levels, other_device=other
+        )
 
     def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
         """The trace, which is made when it is read; there is no timeout."""
@@ -68,7 +71,7 @@ class Read:
         """The description that the recording has of its oracle."""
         oracle = self.recording.oracle
         version, device = str(oracle.get("version")), str(oracle.get("device"))
-        return Identity(self.name, version, device, None, LEVELS)
+        return Identity(self.name, version, device, None, LEVELS, other_device="meta")
 
     def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
         """The recorded trace; reading it raises NotRecorded where there is none."""

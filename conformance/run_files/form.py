@@ -86,6 +86,7 @@ class Header(TypedDict):
     label: NotRequired[Name]
     revision: NotRequired[Name]
     url: NotRequired[Name]
+    spec_url: NotRequired[Name]
     backend: Backend
     oracle: Backend
     host: dict[str, str]

@@ -10,6 +10,9 @@ from conformance.run_files.resume import DifferentSettings, check_same, header_t
 from conformance.run_files.run import Run
 from conformance.suite.shard import shard
 
+NOTED = ("label", "revision", "url", "spec_url")
+"""Fields of the header about how the run was given, which change no result."""
+
 
 class Merged:
     """The merged result of several runs of one suite, backend, oracle, seed and selection.
@@ -29,7 +32,7 @@ class Merged:
             runs, reruns = reruns, []  # shards of one rerun
         first = runs[0]
         for run in runs[1:]:
-            check_same(run, first.header, str(first.path), also=("label", "revision", "url"))
+            check_same(run, first.header, str(first.path), also=NOTED)
             _check_selection(run, first)
         lines = _lines(runs)
         for run in reruns:

@@ -177,6 +177,13 @@ FILES = (
 )
 """The options of files that are made of a run, beside its run file."""
 
+SPEC_URL = Option(
+    "spec-url",
+    "the address at which the site of the specification (`conform spec`) stands: pages link rules "
+    "to it",
+    {"type": web_address, "default": None, "metavar": "URL"},
+)
+
 ENDING = (
     *FILES,
     Option(
@@ -218,6 +225,7 @@ OUTPUT = (
         "the address at which the run's report will stand, or that of the CI job: pages link it",
         {"type": web_address, "default": None, "metavar": "URL"},
     ),
+    SPEC_URL,
     Option(
         "resume",
         "go on with an interrupted run of the same options: programs in this run file are not run "

@@ -46,6 +46,7 @@ class Settings:
     label: str | None = None
     revision: str | None = None
     url: str | None = None
+    spec_url: str | None = None
     resume: Path | None = None
     report: Path | None = None
     junit: Path | None = None
@@ -116,6 +117,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         label=value("label"),
         revision=value("revision"),
         url=value("url"),
+        spec_url=value("spec-url"),
         resume=path("resume"),
         report=path("report"),
         junit=path("junit"),

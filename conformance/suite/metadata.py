@@ -20,6 +20,32 @@ STANDINGS = ("documented", "observed", "contradicts")
 _PLACE = re.compile(r"torch(\.\w+)+|[\w./-]+#[\w.-]+|notes/[\w-]+")
 
 
+_ALIASES = {
+    "torch.inference_mode": "torch.autograd.grad_mode.inference_mode",
+    "torch.set_grad_enabled": "torch.autograd.grad_mode.set_grad_enabled",
+    "torch.nn.Parameter": "torch.nn.parameter.Parameter",
+}
+"""Names that the documentation has under another name."""
+
+_SHARED_PAGES = {
+    "autograd": (
+        "torch.autograd.detect_anomaly",
+        "torch.autograd.set_detect_anomaly",
+        "torch.autograd.graph.allow_mutation_on_saved_tensors",
+        "torch.autograd.graph.disable_saved_tensors_hooks",
+        "torch.autograd.graph.get_gradient_edge",
+        "torch.autograd.graph.node_creation_hook",
+        "torch.autograd.graph.register_multi_grad_hook",
+        "torch.autograd.graph.save_on_cpu",
+        "torch.autograd.graph.saved_tensors_hooks",
+    ),
+    "checkpoint": ("torch.utils.checkpoint.",),
+    "generated/torch.nn.Module": ("torch.nn.Module.",),
+    "library": ("torch.library.",),
+}
+"""Beginnings of names that have no page of their own, by the page that describes them."""
+
+
 class MalformedMetadata(ValueError):
     """A quotation below a heading that cannot be read as metadata."""
 
@@ -73,9 +99,13 @@ def read_metadata(text: str, defaults: Metadata) -> Metadata:
 def address(place: str) -> str:
     """The address of a place in the documentation of the newest PyTorch."""
     root = "https://docs.pytorch.org/docs/stable"
-    if place.startswith("torch."):
-        return f"{root}/generated/{place}.html"
     page, _, anchor = place.partition("#")
+    if place.startswith("torch.") and not anchor:
+        name = _ALIASES.get(place, place)
+        page, anchor = next(
+            ((shared, name) for shared, names in _SHARED_PAGES.items() if name.startswith(names)),
+            (f"generated/{name}", ""),
+        )
     return f"{root}/{page}.html" + (f"#{anchor}" if anchor else "")
 
 

@@ -204,7 +204,7 @@ class inference_mode(_Mode):
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
-        self._before = STATE.set_inference(self.mode, not self.mode)
+        self._before = STATE.set_inference(self.mode, not self.mode, not self.mode)
 
     def __exit__(self, *exc) -> None:
         STATE.set_inference(*self._before)

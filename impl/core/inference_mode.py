@@ -76,11 +76,13 @@ def count_making(operator, args, outputs) -> None:
 
     It applies outside the mode if all operands are inference tensors: then the kernel runs with the
     dispatch keys that increment version counters. With any normal operand those keys are excluded
-    and the outputs begin at version 0. Raises RuntimeError where an operand requires grad, if the
-    kernel is another operator with `out=`, which refuses that.
+    and the outputs begin at version 0. It applies below autograd, too. Raises RuntimeError where an
+    operand requires grad, if the kernel is another operator with `out=`, which refuses that.
     """
     times = operator.writes
-    if times and not STATE.inference and not recordable(operator, args):
+    if not times or STATE.inference:
+        return
+    if STATE.below_autograd or not recordable(operator, args):
         name = operator.written_by
         if name is not None and STATE.enabled and any(map(_is_flagged, args)):
             name = name(args) if callable(name) else name

@@ -41,6 +41,17 @@ TRANSFORMED = (
     "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call {0}() outside of a function being "
     "transformed instead."
 )
+NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
+CAPTURED = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+    "in-place operation (aten::{}) that would mutate a captured Tensor. This is not supported; "
+    "please rewrite the function being transformed to explicitly accept the mutated Tensor(s) as "
+    "inputs."
+)
+BACKWARD_TRANSFORMED = (
+    "backward() called inside a functorch transform. This is not supported, please use "
+    "functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
+)
 FUNCTIONAL = " (or perhaps using torch.autograd.functional.* APIs)"
 FORWARD_UNKNOWN = "Trying to use forward AD with aten::{} that does not support it."
 FORWARD_UNSUPPORTED = (
@@ -349,9 +360,12 @@ def tensor_type(dtype, on_meta: bool = False) -> str:
     return f"CPU{dtype.legacy}Type" if dtype.name in _YOUNG else f"torch.{dtype.legacy}Tensor"
 
 
-def stale(dtype, shape, producer, number: int, version: int, expected: int, watched: bool) -> str:
-    """The error for a saved tensor that was modified in place; `watched`: anomaly mode is on."""
-    what = f"[{tensor_type(dtype)} {list(shape)}]"
+def stale(
+    kind: str, shape, producer, number: int, version: int, expected: int, watched: bool
+) -> str:
+    """The error for a saved tensor, of a type of that name, that was modified in place; `watched`:
+    anomaly mode is on."""
+    what = f"[{kind} {list(shape)}]"
     if producer is not None:
         what += f", which is output {number} of {operation(producer)},"
     if watched:
@@ -387,6 +401,22 @@ def view_misuse(creation: str, node, number: int, base_changed: bool) -> str:
     block = "inference_mode" if creation == "inference" else "no_grad"
     reasons = {"multi": _MULTI_VIEW, "function": _FUNCTION_VIEW}
     return f"{text} {reasons.get(creation, _AMBIGUOUS.format(block))}"
+
+
+def broadcast_on_meta(shapes) -> str:
+    """The error for shapes that do not broadcast on the meta device (torch._refs)."""
+    common = [1] * max(map(len, shapes))
+    for number, shape in enumerate(shapes):
+        for dim in range(-1, -1 - len(shape), -1):
+            if common[dim] == 1:
+                common[dim] = shape[dim]
+            elif shape[dim] not in (1, common[dim]):
+                return (
+                    f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! "
+                    f"Mismatching argument at index {number} had torch.Size({list(shape)}); but "
+                    f"expected shape should be broadcastable to {common}"
+                )
+    return "shapes do not broadcast"
 
 
 def broadcast(shapes) -> str:

@@ -149,7 +149,8 @@ class MetaArray(NDArrayOperatorsMixin):
 
     def __getitem__(self, key):
         items = key if isinstance(key, tuple) else (key,)
-        if any(_is_advanced(item) for item in items):
+        items = tuple(item if _is_basic(item) else _as_array(item) for item in items)
+        if not all(map(_is_basic, items)):
             return MetaArray(_indexed_shape(self.shape, items), self.dtype)
         if not any(item is Ellipsis for item in items):
             items = (*items, ...)  # so that a view is made of one element, too
@@ -281,6 +282,11 @@ def row_major(array):
     return np.ascontiguousarray(array)
 
 
+def row_major_copy(array):
+    """A copy of an array in row-major order."""
+    return array.copy() if type(array) is MetaArray else np.array(array, order="C")
+
+
 def strided_like(shape, dtype, operands) -> MetaArray:
     """A MetaArray laid out in memory as its operands are."""
     layouts = [(o.shape, o.strides_in_elements) for o in operands if is_meta(o)]
@@ -311,10 +317,16 @@ def _sizes(array: MetaArray, shape: tuple[int, ...]) -> tuple[int, ...]:
 # -- indexing -----------------------------------------------------------------------------------
 
 
-def _is_advanced(item) -> bool:
-    return isinstance(item, (np.ndarray, list)) or (
-        isinstance(item, (bool, np.bool_)) and item is not None
-    )
+def _is_basic(item) -> bool:
+    """Whether an item of an index makes a view: an integer, a slice, None or Ellipsis."""
+    if isinstance(item, (bool, np.bool_)):
+        return False
+    whole = item is None or item is Ellipsis or isinstance(item, (int, np.integer, slice))
+    return whole and type(item) is not MetaArray
+
+
+def _as_array(item):
+    return item if isinstance(item, np.ndarray) else np.asarray(item)
 
 
 def _indexed_shape(shape, items) -> tuple[int, ...]:
@@ -344,7 +356,7 @@ def _indexed_shape(shape, items) -> tuple[int, ...]:
 
 def _consumed(item) -> int:
     """How many dimensions an item of an index goes over."""
-    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
+    if item is None or item is Ellipsis:
         return 0
     return np.ndim(item) if getattr(item, "dtype", None) == np.bool_ else 1
 

@@ -56,9 +56,13 @@ class _State(threading.local):
     torch_function = True  # whether classes are asked; see `impl.tensor.torch_function`
     function_modes: tuple = ()  # active TorchFunctionModes, the innermost last
     transforms: tuple = ()  # the running transforms of torch.func, the innermost last
+    drawing = False  # whether a random operator draws, by operators that draw themselves
+    passes: tuple = ()  # the transforms of which passes run, the innermost last
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
     before_write: Any = None  # callback, called with a tensor before each in-place write
+    dispatch_modes: tuple = ()  # active TorchDispatchModes, the innermost last
     _grad_mode = True
+    _below_autograd = False  # whether operators are called that record nothing, in any grad mode
     _fast_path_blockers = 0
 
     def __init__(self) -> None:
@@ -85,7 +89,7 @@ class _State(threading.local):
     @property
     def enabled(self) -> bool:
         """Whether operators record nodes. Assigning it sets the grad mode."""
-        return self._grad_mode and not self.inference
+        return self._grad_mode and not (self.inference or self._below_autograd)
 
     @enabled.setter
     def enabled(self, value: bool) -> None:
@@ -101,10 +105,22 @@ class _State(threading.local):
         self._fast_path_blockers = count
         self.fast_path = None if count else int(self._grad_mode)
 
-    def set_inference(self, inference: bool, grad_mode: bool) -> tuple[bool, bool]:
-        """Set inference mode and grad mode together; returns the previous pair."""
-        before = self.inference, self._grad_mode
-        self.inference, self._grad_mode = inference, grad_mode
+    @property
+    def below_autograd(self) -> bool:
+        """Whether operators record nothing, and no tangents, in any grad mode."""
+        return self._below_autograd
+
+    @below_autograd.setter
+    def below_autograd(self, value: bool) -> None:
+        self.fast_path_blockers += value - self._below_autograd
+        self._below_autograd = value
+
+    def set_inference(
+        self, inference: bool, grad_mode: bool, multithreading: bool
+    ) -> tuple[bool, bool, bool]:
+        """Set inference mode and the modes that come with it; returns those that were set."""
+        before = self.inference, self._grad_mode, self.multithreading
+        self.inference, self._grad_mode, self.multithreading = inference, grad_mode, multithreading
         self.fast_path_blockers += inference - before[0]
         return before
 

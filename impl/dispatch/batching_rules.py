@@ -1,8 +1,8 @@
-"""Batching rules: how a composite is applied to batched tensors (torch.func.vmap's rules).
+"""Batching rules of composites: how functions written with operators take batched tensors.
 
-Primitive operators map themselves over the examples of a batch. A composite that looks at elements
-itself, makes tensors to be written, or draws random numbers states its rule in its definition
-(`batching=`).
+Most composites need none, because their operators have rules (`impl.dispatch.vmap_rules`). One that
+looks at elements itself, makes tensors to be written, or draws random numbers states its rule in
+its definition (`batching=`).
 """
 
 from __future__ import annotations
@@ -11,41 +11,138 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
+from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import NO_RULE, RANDOM, holds, mapped
+from impl.dispatch import meta_kernels, vmap_rules
+from impl.tensor.batched_tensor import innermost
+from impl.tensor.legacy_batched_tensor import NO_RULE, RANDOM, Batched, mapped
+from impl.tensor.tensor import Tensor, new
 
-BatchingRule = Literal["by_example", "no_rule", "random"]
+BatchingRule = Literal[
+    "by_example", "no_rule", "random", "physical", "fallback", "dynamic", "unsupported"
+]
+_DYNAMIC = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+    "over aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
+    "this feature."
+)
+_UNSUPPORTED = (
+    "vmap over torch.{} isn't supported yet. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature."
+)
+
+
+def _ruled(rule: Callable, legacy: Callable):
+    """A decorator of composites: with batched tensors among the arguments, `rule` is called with
+    the composite, its arguments and the innermost level, or `legacy` in a pass with
+    is_grads_batched."""
+
+    def decorate(composite):
+        @functools.wraps(composite)
+        def call(*args, **named):
+            if not STATE.batched:
+                return composite(*args, **named)
+            batch = innermost((*args, *named.values()))
+            if batch is None:
+                return composite(*args, **named)
+            if type(batch) is Batched:
+                return legacy(composite, args, named)
+            return rule(call, args, named, batch._level)
+
+        return call
+
+    return decorate
+
+
+def _each_row(composite, args: tuple, named: dict):
+    def once(given, more):
+        return composite(*given, **dict(zip(named, more, strict=True)))
+
+    return mapped(once, (args, tuple(named.values())))
+
+
+def _each_example(composite, args: tuple, named: dict, level):
+    def once(given, more):
+        return composite(*given, **dict(zip(named, more, strict=True)))
+
+    return vmap_rules.by_example(once, (args, tuple(named.values())), level)
+
+
+def _fallback(composite, args: tuple, named: dict, level):
+    """Apply to each example, with torch's warning that there is no rule."""
+    vmap_rules.warn_slow(composite.__name__)
+    results = _each_example(composite, args, named, level)
+    return results._over(results._value.view(results._value.shape))
+
+
+def _plain(composite, args: tuple, named: dict):
+    return composite(*args, **named)
+
+
+def _unsupported(composite, args: tuple, named: dict, level):
+    raise RuntimeError(_UNSUPPORTED.format(composite.__name__))
+
+
+def _dynamic(composite, args: tuple, named: dict, level):
+    raise RuntimeError(_DYNAMIC.format(composite.__name__))
+
+
+def _on_value(composite, args: tuple, named: dict, level):
+    """Apply to the value of the first argument, of whose mapped dimension the result has one, too.
+
+    Where only other arguments are batched it is applied to each example.
+    """
+    first, *rest = args or (named.pop("input"),)
+    if not vmap_rules.is_at(first, level) or innermost((*rest, *named.values())) is not None:
+        return _each_example(composite, (first, *rest), named, level)
+    return first._over(composite(first._value, *rest, **named))
+
+
+def _sized(composite, args: tuple, named: dict, level):
+    """Apply to the value of the first argument, with the size of the batch in front of the sizes,
+    which are the second."""
+    first, size, *rest = args
+    if not vmap_rules.is_at(first, level):
+        return _each_example(composite, args, named, level)
+    value = vmap_rules.fronted(first, level)
+    made = composite(value, (level.size, *size), *rest, **named)
+    return vmap_rules.hide(made if isinstance(made, Tensor) else new(made), level)
+
+
+def _as_it_is(call, args: tuple, named: dict, level):
+    return call.__wrapped__(*args, **named)
+
+
+def _refused(composite, args: tuple, named: dict, *level):
+    raise RuntimeError(NO_RULE.format(composite.__name__))
+
+
+def _drawn(composite, args: tuple, named: dict):
+    raise RuntimeError(RANDOM)
 
 
 def by_example(composite):
-    """Decorate a composite to be computed for each example of a batch."""
+    """Decorate a composite to be computed for each example of a batch, and on the meta device with
+    examples of real tensors."""
 
     @functools.wraps(composite)
-    def call(*args, **named):
-        values = tuple(named.values())
-        if not (STATE.batched and holds((args, values))):
+    def on_elements(*args, **named):
+        try:
             return composite(*args, **named)
+        except NeedsElements:
+            return meta_kernels.on_examples(composite, args, named)
 
-        def once(given, more):
-            return composite(*given, **dict(zip(named, more, strict=True)))
-
-        return mapped(once, (args, values))
-
-    return call
+    return _ruled(_each_example, _each_row)(on_elements)
 
 
-def _refused(composite, text: str):
-    @functools.wraps(composite)
-    def call(*args, **named):
-        if STATE.batched and holds((*args, *named.values())):
-            raise RuntimeError(text)
-        return composite(*args, **named)
-
-    return call
-
-
+physical = _ruled(_on_value, _each_row)
+sized = _ruled(_sized, _each_row)
 RULES: dict[BatchingRule, Callable[[Any], Any]] = {
     "by_example": by_example,
-    "no_rule": lambda composite: _refused(composite, NO_RULE.format(composite.__name__)),
-    "random": lambda composite: _refused(composite, RANDOM),
+    "physical": physical,
+    "fallback": _ruled(_fallback, _each_row),
+    "dynamic": _ruled(_dynamic, _plain),
+    "unsupported": _ruled(_unsupported, _refused),
+    "no_rule": _ruled(_refused, _refused),
+    "random": _ruled(_as_it_is, _drawn),
 }

@@ -16,8 +16,8 @@ from impl.core import messages
 from impl.core.devices import CPU, META, device
 from impl.core.meta_arrays import NeedsElements, holds, is_meta
 from impl.core.meta_functions import to_meta
-from impl.core.strides import empty_strided
-from impl.tensor.tensor import Tensor
+from impl.core.strides import empty_strided, strides_of
+from impl.tensor.tensor import Tensor, new
 
 LIMIT = 2**26  # bytes of all examples together
 
@@ -54,21 +54,46 @@ def call(compute, raws: list):
         result = compute([*given])
     except NeedsElements:
         result = compute(examples(given))
+    except MemoryError as error:  # of a kernel that makes memory by itself
+        raise NotImplementedError(str(error)) from None
     return to_meta(result)
 
 
 def examples(raws: list) -> list:
     """Real arrays in the place of MetaArrays. Raises NotImplementedError for more than LIMIT bytes.
 
-    Of integers they are zeros, which are valid indices; of other numbers identities where they
-    are square matrices, so that factorisations exist, else ones.
+    Of integers they are zeros, which are valid indices, but of int32 ones, which are valid pivots;
+    of other numbers identities where they are square matrices, so that factorisations exist, else
+    ones.
     """
-    size = sum(raw.nbytes for raw in _flat(raws) if is_meta(raw))
-    if size > LIMIT:
+    if is_large(raws):
         raise NotImplementedError(
-            f"an operator without a rule for the meta device, for {size} bytes of operands"
+            f"an operator without a rule for the meta device, for more than {LIMIT} bytes"
         )
     return [[*map(_example, raw)] if isinstance(raw, list) else _example(raw) for raw in raws]
+
+
+def is_large(raws) -> bool:
+    """Whether there can be no examples of the raw values."""
+    return sum(raw.nbytes for raw in _flat(raws) if is_meta(raw)) > LIMIT
+
+
+def on_examples(composite, args: tuple, named: dict):
+    """The result of a composite, without history, on the meta device: it is called with tensors of
+    examples. Raises NotImplementedError as `examples` does."""
+    given = [*args, *named.values()]
+    places = [i for i, value in enumerate(given) if isinstance(value, Tensor) and value.is_meta]
+    for i, raw in zip(places, examples([given[i]._raw for i in places]), strict=True):
+        given[i] = new(raw, strides_of(raw))
+    more = dict(zip(named, given[len(args) :], strict=True))
+    return _placed(composite(*given[: len(args)], **more))
+
+
+def _placed(result):
+    if isinstance(result, tuple):
+        made = map(_placed, result)
+        return tuple(made) if type(result) is tuple else type(result)(*made)
+    return new(to_meta(result._raw), result.stride()) if isinstance(result, Tensor) else result
 
 
 def _flat(raws):
@@ -85,7 +110,7 @@ def _example(raw):
     array = empty_strided(raw.shape, raw.strides_in_elements, raw.dtype)
     square = raw.ndim > 1 and raw.shape[-1] == raw.shape[-2]
     if raw.dtype.kind in "iub":
-        array[...] = 0
+        array[...] = raw.dtype == np.int32
     else:
         array[...] = np.eye(raw.shape[-1]).astype(raw.dtype) if square else 1
     return array if array.ndim else array[()]

@@ -13,11 +13,12 @@ from impl.core.dtypes import (
     bfloat16,
     float16,
 )
+from impl.core.meta_arrays import holds
 from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.dispatch import fast_path, forward_rules, meta_kernels, sparse_path
+from impl.dispatch import dispatch_modes, fast_path, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
@@ -51,9 +52,11 @@ class Operator(OperatorWrites):
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
+    _kernel_on_large_meta = None  # one that checks no operand, for large ones
     _kernel_on_meta = None  # the kernel over arrays without elements
     _kernel_in_memory = None  # the kernel over an array that is written itself
     sparse_kernel = None  # the kernel for operands of which some are sparse
+    batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
         self,
@@ -79,6 +82,7 @@ class Operator(OperatorWrites):
         validated_numbers: tuple[str, ...] = (),
         takes_real_part: bool = False,
         view_backward=None,
+        batching: str | None = None,
     ) -> None:
         """See `impl.dispatch.definition.operator`."""
         name = kernel.__name__.rstrip("_")
@@ -106,6 +110,7 @@ class Operator(OperatorWrites):
         self.node_class._takes_real_part = takes_real_part
         self.node_class._view_backward = view_backward
         self.fresh = fresh
+        self.batching = "pointwise" if elementwise and batching is None else batching
         # Whether Python numbers stand for 0-dim tensors.
         self.numbers = len(self.tensor_positions) > 1
         # The operands that must not overlap a target in memory.
@@ -140,6 +145,12 @@ class Operator(OperatorWrites):
         self._kernel_on_meta = kernel
         return kernel
 
+    def on_large_meta(self, kernel):
+        """As `on_meta`, for a kernel that checks nothing: it is asked only where operands are too
+        large for examples."""
+        self._kernel_on_large_meta = kernel
+        return kernel
+
     def sparse(self, kernel):
         """Register the kernel for operands of which at least one is a SparseArray."""
         self.sparse_kernel = positional(kernel)
@@ -150,6 +161,12 @@ class Operator(OperatorWrites):
         writes its first argument."""
         self._kernel_in_memory = kernel
         return kernel
+
+    def batches(self, function):
+        """Register the batching rule, from the arguments and the level to the results; it returns
+        NotImplemented for those for which there is none (see `impl.dispatch.vmap_rules`)."""
+        self.batching_function = function
+        return function
 
     def __call__(self, *args):
         """Apply to tensors (positional arguments, all of them), recording if needed."""
@@ -171,8 +188,8 @@ class Operator(OperatorWrites):
 
     def slow_path(self, *args):
         """Apply to tensors of any kind, in any mode."""
-        if STATE.batched and batched_tensor.holds(args):
-            return batched_tensor.mapped(self.slow_path, args)
+        if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
+            return batch._applied(self, args)
         if sparse_tensor.EXIST and sparse_tensor.holds(args):
             return sparse_path.call(self, args)
         if STATE.autocast is not None:
@@ -187,6 +204,8 @@ class Operator(OperatorWrites):
             meta_kernels.check_same_device([args[i] for i in self.tensor_positions])
         if mask:
             self._check_saved(args, mask)
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            return self._with_history(dispatch_modes.called(self, args), args, mask)
         try:
             result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
         except Exception:
@@ -204,10 +223,18 @@ class Operator(OperatorWrites):
             outputs = tuple(self._output(r, raws, False, args) for r in result)
         if mask:
             self.record(args, outputs, mask)
-        elif strided:  # as inference tensors are
+        elif strided or STATE.below_autograd:  # strided as inference tensors are
             inference_mode.count_making(self, args, outputs)
         forward_rules.propagate(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
+
+    def _with_history(self, result, args, mask: int):
+        """The result that a mode returned, recorded if `mask`."""
+        outputs = (result,) if len(self.outputs) == 1 else tuple(result)
+        if mask:
+            self.record(args, outputs, mask)
+        forward_rules.propagate(self, args, outputs)
+        return result
 
     def _unwrap(self, args, written: bool = False):
         raws = [*args]
@@ -261,6 +288,9 @@ class Operator(OperatorWrites):
         kernel = self._kernel_on_meta
         if kernel is not None:
             return self._call_kernel([*map(to_meta, raws)], kernel)
+        large = self._kernel_on_large_meta
+        if large is not None and meta_kernels.is_large(raws):
+            return self._call_kernel([*map(to_meta, raws)], large)
         return meta_kernels.call(self._call_kernel, raws)
 
     def _call_kernel(self, raws, kernel=None):
@@ -274,7 +304,8 @@ class Operator(OperatorWrites):
         except ValueError as error:
             shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
             if self.elementwise and len(shapes) > 1:
-                raise RuntimeError(messages.broadcast(shapes)) from None
+                text = messages.broadcast_on_meta if holds(raws) else messages.broadcast
+                raise RuntimeError(text(shapes)) from None
             raise RuntimeError(str(error)) from error
         except NotImplementedError as error:
             if self.elementwise and of_kernel(error):  # shapes are looked at before
@@ -300,6 +331,15 @@ class Operator(OperatorWrites):
         if STATE.node_creation_hooks:
             created(node)
 
+    def _joined(self, tensors, raws):
+        """The result of the kernel for a list of tensors."""
+        if not meta_kernels.mixes(raws):
+            return self.kernel(*raws)
+        meta_kernels.check_same_device(tensors, with_scalars=False)
+        large = self._kernel_on_large_meta if meta_kernels.is_large(raws) else None
+        kernel = self._kernel_on_meta or large or self.kernel
+        return meta_kernels.call(lambda given: kernel(*given), raws)
+
     def _apply_list(self, args):
         position = self.list_position
         assert position is not None
@@ -309,16 +349,13 @@ class Operator(OperatorWrites):
         for i in self.tensor_positions:
             if isinstance(args[i], Tensor):
                 raws[i] = args[i]._raw
-        if meta_kernels.mixes(raws):
-            meta_kernels.check_same_device(tensors, with_scalars=False)
-            kernel = self._kernel_on_meta or self.kernel
-            result = meta_kernels.call(lambda given: kernel(*given), raws)
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            outputs = (dispatch_modes.called(self, args),)
         else:
-            result = self.kernel(*raws)
-        outputs = (self._output(result, raws, False, args),)
+            outputs = (self._output(self._joined(tensors, raws), raws, False, args),)
         if STATE.enabled and inference_mode.recordable(self, args):
             flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
-            if any(flags) and result.dtype in DIFFERENTIABLE:
+            if any(flags) and outputs[0]._raw.dtype in DIFFERENTIABLE:
                 edges = [
                     gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
                 ]

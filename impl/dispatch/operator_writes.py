@@ -13,7 +13,8 @@ from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
-from impl.dispatch import forward_rules, meta_kernels, sparse_path
+from impl.dispatch import dispatch_modes, forward_rules, meta_kernels, sparse_path
+from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
 from impl.dispatch.out import check_out, fit, warn_discarded, warn_temporary, write_out
@@ -26,6 +27,11 @@ from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
 from impl.tensor.tensor import Tensor, requires_grad
+
+_OUT = (
+    "Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or "
+    "view ops."
+)
 
 
 class OperatorWrites(OutputLayout):
@@ -59,8 +65,10 @@ class OperatorWrites(OutputLayout):
         Raises RuntimeError as torch does: on leaves and their views, forbidden views, memory that
         overlaps itself, a broadcast that would change the shape, a dtype that cannot be cast.
         """
-        if STATE.batched and batched_tensor.holds(args):
-            return batched_tensor.written(self.inplace, self.name, args)
+        if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
+            return batch._written(self, args)
+        if STATE.transforms and not STATE.transforms[-1].owns(args[0]):
+            raise RuntimeError(messages.CAPTURED.format(overload_of(self.name, args)))
         if sparse_tensor.EXIST and sparse_tensor.holds(args):
             return sparse_path.inplace(self, args)
         if self.validated_numbers:
@@ -81,18 +89,20 @@ class OperatorWrites(OutputLayout):
             memory_overlap.check_memory(
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )
-        others = [args[i] for i in self.tensor_positions[1:]]
-        try:
-            result = self._call_kernel_into(target, others, raws, self.grows, strided)
-        except Exception:
-            forward_rules.refuse(self, args, written=True)
-            raise
-        if late:
-            memory_overlap.check_memory(target, operands, memory.within, True)
-        if self.grows and np.shape(result) != target._raw.shape:
-            write.resize(target, np.shape(result))
-        memory_overlap.check_fits(target, result)
-        self._warn_of_parts(target, result, raws)
+        result = None
+        if not (STATE.dispatch_modes and dispatch_modes.sees(args)):
+            others = [args[i] for i in self.tensor_positions[1:]]
+            try:
+                result = self._call_kernel_into(target, others, raws, self.grows, strided)
+            except Exception:
+                forward_rules.refuse(self, args, written=True)
+                raise
+            if late:
+                memory_overlap.check_memory(target, operands, memory.within, True)
+            if self.grows and np.shape(result) != target._raw.shape:
+                write.resize(target, np.shape(result))
+            memory_overlap.check_fits(target, result)
+            self._warn_of_parts(target, result, raws)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
             self._write(target, result, args, raws)
@@ -117,7 +127,11 @@ class OperatorWrites(OutputLayout):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
     def _write(self, target: Tensor, result, args, raws) -> None:
-        """Write the result to the target, in the order of TensorIterator where that shows."""
+        """Write the result to the target, in the order of TensorIterator where that shows; a mode
+        has it written."""
+        if STATE.dispatch_modes and dispatch_modes.sees(args):
+            dispatch_modes.called(self, args, written=True)
+            return
         on_meta = is_meta(result) or target.is_meta
         parts = parts_in_order(self, target, args, raws) if self.iterates and not on_meta else None
         if parts is None:
@@ -128,8 +142,10 @@ class OperatorWrites(OutputLayout):
     def call_out(self, out, args):
         """Apply and write into `out=`; nothing is recorded but that there is no derivative.
 
-        Raises RuntimeError as `check_out` does.
+        Raises RuntimeError as `check_out` does, and for batched tensors.
         """
+        if STATE.batched and batched_tensor.innermost((*args, out)) is not None:
+            raise RuntimeError(_OUT.format(self.name))
         if self.validated_numbers:
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)

@@ -20,8 +20,8 @@ class SparseOperator(Operator):
         self.sparse_kernel = self.kernel
 
     def slow_path(self, *args):
-        if STATE.batched and batched_tensor.holds(args):
-            return batched_tensor.mapped(self.slow_path, args)
+        if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
+            return batch._applied(self, args)
         return sparse_path.call(self, args)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
-from impl.dispatch import forward_rules, sparse_path
+from impl.dispatch import dispatch_modes, forward_rules, sparse_path
 from impl.dispatch.definition import public_function
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.operator import Operator
@@ -40,6 +40,7 @@ class ViewOperator(Operator):
         self.multiple = multiple
         self.bounded = facts.pop("bounded", False)
         kernel = array_kernel(function, multiple)
+        facts.setdefault("batching", "dims")
         super().__init__(kernel, node, None, False, ("result",), True, **facts)
         # In torch the in-place form of a view operator is an operator, and a node, of its own.
         self.inplace_class = inplace_node and type(inplace_node, (self.node_class,), {})
@@ -50,8 +51,8 @@ class ViewOperator(Operator):
 
     def slow_path(self, tensor, *args):
         """The views of a tensor of any kind, in any mode."""
-        if STATE.batched and batched_tensor.holds((tensor,)):
-            return batched_tensor.mapped(self.slow_path, (tensor, *args))
+        if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
+            return batch._applied(self, (tensor, *args))
         if type(tensor) is SparseTensor:
             return sparse_path.view(self, (tensor, *args))
         if not isinstance(tensor, Tensor):
@@ -59,7 +60,11 @@ class ViewOperator(Operator):
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
                 f"not {type(tensor).__name__}"
             )
-        results = self.views(tensor, args)
+        if STATE.dispatch_modes:
+            viewed = dispatch_modes.called(self, (tensor, *args))
+            results = list(viewed) if self.multiple else [viewed]
+        else:
+            results = self.views(tensor, args)
         if results and STATE.enabled and self.grad_inputs and requires_grad(tensor):
             if tensor._inference:
                 return tuple(results) if self.multiple else results[0]
@@ -107,8 +112,10 @@ class ViewOperator(Operator):
 
     def inplace(self, tensor, *args):
         """Change the geometry of the tensor itself (`t_`, `squeeze_`); counts as a write."""
-        if STATE.batched and batched_tensor.holds((tensor,)):
-            return batched_tensor.written(self.inplace, self.name, (tensor, *args))
+        if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
+            return batch._written(self, (tensor, *args))
+        if STATE.transforms and not STATE.transforms[-1].owns(tensor):
+            raise RuntimeError(messages.CAPTURED.format(f"{self.name}_"))
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)
         if self.bounded:

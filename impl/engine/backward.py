@@ -10,12 +10,13 @@ from typing import Any
 from impl.core import messages
 from impl.core.grad_mode import enable_grad, no_grad
 from impl.core.registry import FUNCTIONS
+from impl.core.state import STATE
 from impl.engine import batched_gradients, execution, seeds
 from impl.engine.dependencies import reachable
 from impl.graph.edge import GradientEdge
-from impl.tensor import batched_tensor, forward_grad
+from impl.tensor import batched_tensor, forward_grad, legacy_batched_tensor
 from impl.tensor.overridable import has_torch_function
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.torch_function import handle_torch_function, overrides
 
 
@@ -41,6 +42,8 @@ def backward(
     Raises RuntimeError on a shape mismatch, a missing cotangent, a freed graph, or a saved tensor
     that was modified; TypeError for arguments of other types (torch.autograd.backward).
     """
+    if STATE.transforms:
+        raise RuntimeError(messages.BACKWARD_TRANSFORMED)
     if grad_variables is not None:
         warnings.warn(messages.GRAD_VARIABLES, FutureWarning, stacklevel=2)
         if grad_tensors is not None:
@@ -131,7 +134,7 @@ def grad(
     if many:
         results = _batch(roots, cotangents, size, keep_graph, recorded, targets)
     else:
-        results = execution.run_backward(roots, cotangents, keep_graph, recorded, targets, False)
+        results = _pass(roots, cotangents, keep_graph, recorded, targets)
     for i, result in enumerate(results):
         if result is None and not allow_unused:
             raise RuntimeError(messages.UNUSED.format(i))
@@ -146,6 +149,36 @@ def grad(
     return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
 
 
+def _pass(roots, cotangents, keep_graph: bool, create_graph: bool, targets) -> list:
+    """The gradients of one pass. The graph of batched tensors is that of their values, which have
+    the dimensions that `vmap` hides."""
+    if not STATE.batched:
+        return execution.run_backward(roots, cotangents, keep_graph, create_graph, targets, False)
+    seeds = [
+        None if cotangent is None else batched_tensor.explicit(cotangent, root)
+        for root, cotangent in zip(roots, cotangents, strict=True)
+    ]
+    values = [
+        batched_tensor.physical(tensor)
+        if isinstance(tensor, GradientEdge) or is_recorded(tensor)
+        else tensor.detach()  # without the history of its value
+        for tensor in (*roots, *targets)
+    ]
+    ends, inputs = values[: len(roots)], values[len(roots) :]
+    found = execution.run_backward(ends, seeds, keep_graph, create_graph, inputs, False)
+    return [
+        None if gradient is None else batched_tensor.hidden(gradient, target)
+        for gradient, target in zip(found, targets, strict=True)
+    ]
+
+
+def is_recorded(tensor: Tensor) -> bool:
+    """Whether a tensor has a history, or a batched one has one within the `vmap`."""
+    if isinstance(tensor, batched_tensor.BatchedTensor):
+        return tensor._recorded()
+    return requires_grad(tensor)
+
+
 def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, targets) -> list:
     """A pass for all rows of the cotangents, and the rows of the results put together.
 
@@ -156,7 +189,7 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
     edges = [execution.edge_of(root) for root in roots]
     seen = all(edges) and batched_gradients.watched(reachable([edge[0] for edge in edges]))
     if seen and not forward_grad.is_used():
-        seeds = [batched_tensor.batch(list(column)) for column in zip(*rows, strict=True)]
+        seeds = [legacy_batched_tensor.batch(list(column)) for column in zip(*rows, strict=True)]
         how = batched_gradients.BatchedGradients(size, create_graph)
         with batched_gradients.shown():
             found = execution.run_backward(
@@ -165,7 +198,7 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
         return [
             value.expand(size, *value.shape)
             if type(value) is Tensor  # the same for all rows
-            else _stacked(batched_tensor.examples_of(value, size), rows, cotangents)
+            else _stacked(legacy_batched_tensor.examples_of(value, size), rows, cotangents)
             for value in found
         ]
     passes = [

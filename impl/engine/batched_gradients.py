@@ -8,7 +8,7 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.engine.gradient_values import RECORDING, ArrayGradients, RecordingGradients
 from impl.tape.saved_variable import SavedVariable
-from impl.tensor.batched_tensor import batch, examples_of, holds
+from impl.tensor.legacy_batched_tensor import batch, examples_of, holds
 
 
 class BatchedGradients(RecordingGradients):

@@ -69,7 +69,8 @@ def run_backward(
     if form is None:
         # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
         present = [c for c in cotangents if c is not None]
-        form = gradient_form(create_graph, any(not c._raw.size or c.is_meta for c in present))
+        on_tensors = any(not c._raw.size or c.is_meta for c in present)
+        form = gradient_form(create_graph, on_tensors or STATE.batched)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)

@@ -11,6 +11,7 @@ from impl.core.devices import META, device
 from impl.core.dtypes import BY_NUMPY, CATEGORY, COMPLEX, WIDE
 from impl.core.meta_functions import to_meta
 from impl.core.sizes import Size
+from impl.core.state import STATE
 from impl.graph.edge import GradientEdge
 from impl.graph.input_metadata import device_of
 from impl.tensor.tensor import Tensor, new
@@ -44,7 +45,7 @@ def cotangents(tensors, grads, batched: bool = False) -> list:
             raise AssertionError("Expected output to be a torch.Tensor")
         if isinstance(cotangent, Tensor):
             _check_cotangent(grads, out, shape, dtype, cotangent, batched)
-            if not cotangent._raw.ndim:
+            if not cotangent._raw.ndim and not STATE.batched:
                 cotangent._array()  # memory, of which gradients may be views
             result.append(cotangent)
         elif cotangent is None:

@@ -6,15 +6,19 @@ import numpy as np
 
 from impl.core.dtypes import get_default_dtype
 from impl.core.registry import method_of
+from impl.core.state import STATE
 from impl.factories.creation.from_data import from_numpy
 from impl.factories.creation.legacy import legacy_constructor
 from impl.factories.printing import text
+from impl.tensor.batched_tensor import BatchedTensor, shown
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import of_class
 
 
 @method_of(Tensor)
 def __repr__(self, *, tensor_contents=None) -> str:
+    if STATE.transforms or isinstance(self, BatchedTensor):
+        return shown(self, text)
     return text(self, tensor_contents)
 
 

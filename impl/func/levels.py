@@ -8,7 +8,9 @@ is always detached for a caller in no_grad or inference mode, which records noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import itertools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,9 +22,10 @@ from impl.operators.views.as_strided import alias_view
 from impl.tape import dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
 from impl.tensor import forward_grad
+from impl.tensor.batched_tensor import BatchedTensor, batched_at, hidden, in_front, physical
 from impl.tensor.tensor import Tensor
 from impl.tensor.views import as_view
-from impl.utils._pytree import tree_map
+from impl.utils._pytree import tree_flatten, tree_map
 
 _HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
@@ -35,6 +38,9 @@ def recorded() -> grad_mode.inference_mode:
     return grad_mode.inference_mode(mode=False)
 
 
+_serials = itertools.count(1)
+
+
 class Transform:
     """One run of a transformed function, of which the tape below is told (`STATE.transforms`)."""
 
@@ -45,6 +51,9 @@ class Transform:
     """Whether torch wraps the tensors of the function, inference tensors in normal ones."""
 
     running = False
+    serial = 0  # which of all transforms it is, in the order of their start
+    number = 0  # how many transforms run, this one included
+    randomness: str | None = None  # how a `vmap` draws random numbers
 
     hooks: tuple = ()
     """Those on saved tensors that wait while it runs."""
@@ -53,15 +62,32 @@ class Transform:
         """Whether a tensor requires grad in torch."""
         return tensor.requires_grad
 
+    def tracks(self, tensor: Tensor) -> bool:
+        """Whether a tensor depends on inputs of this transform, in reverse mode."""
+        return False
+
+    def follows(self, tensor: Tensor) -> bool:
+        """Whether a tensor depends on inputs of this transform, in either mode."""
+        return False
+
     @contextmanager
     def run(self) -> Iterator[None]:
         """Run for the duration of a block."""
         before = STATE.transforms
         STATE.transforms, self.running = (*before, self), True
+        self.number, self.serial = len(STATE.transforms), next(_serials)
         try:
             yield
         finally:
             STATE.transforms, self.running = before, False
+
+    def hooked(self, hook: Callable) -> Callable:
+        """The hook to register in place of one on a tensor."""
+        return hook
+
+    def owns(self, tensor: Tensor) -> bool:
+        """Whether the function may write a tensor: it has made it or is given it."""
+        return True
 
     @contextmanager
     def hooks_aside(self) -> Iterator[None]:
@@ -73,10 +99,33 @@ class Transform:
             STATE.saved_hooks = self.hooks
 
 
+class VmapLevel(Transform):
+    """One run of a function that is mapped over a batch."""
+
+    def __init__(self, size: int, randomness: str) -> None:
+        self.size, self.randomness = size, randomness
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Apply operators to batched tensors for the duration of a block."""
+        before = STATE.batched
+        STATE.batched = True
+        STATE.fast_path_blockers += 1
+        try:
+            with super().run():
+                yield
+        finally:
+            STATE.batched = before
+            STATE.fast_path_blockers -= 1
+
+
 class DualLevel(Transform):
     """One run of a function of dual tensors, in forward mode."""
 
     forward = wraps = True
+
+    def __init__(self) -> None:
+        self.given: set[int] = set()  # the ids of primals, and of their bases
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -95,9 +144,18 @@ class DualLevel(Transform):
         finally:
             forward_grad.leave()
 
-    @staticmethod
-    def dual(primal: Tensor, tangent: Tensor) -> Tensor:
+    def owns(self, tensor: Tensor) -> bool:
+        """Whether the function has made a tensor, or is given it."""
+        base = None if tensor._view is None else tensor._view.base
+        return id(tensor) in self.given or (
+            tensor._born >= self.serial
+            and (base is None or base._born >= self.serial or id(base) in self.given)
+        )
+
+    def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """An alias of a tensor with this tangent, which is written where the alias is."""
+        for tensor in (primal, tangent):
+            self.given.update(map(id, (tensor, tensor._view and tensor._view.base)))
         result = dual_tensor.unrelated(alias_view(primal))
         forward_grad.set_fw_grad(result, tangent)
         return result
@@ -114,6 +172,9 @@ class Level(Transform):
         self.forward = forward
         self.aliases = aliases
         self.caller_records = True  # whether the grad mode is on where results are handed over
+        self.given: set[int] = set()  # the ids of tensors among the arguments
+        self._vmaps: tuple = ()  # the levels of `vmap` outside
+        self._inputs: list = []  # the nodes of aliases of tensors with a graph
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
@@ -124,8 +185,40 @@ class Level(Transform):
         forward mode.
         """
         self.caller_records = STATE.enabled
-        with self._without_hooks(), super().run(), recorded():
+        self._vmaps = tuple(t for t in STATE.transforms if isinstance(t, VmapLevel))
+        STATE.fast_path_blockers += 1  # which does not note where tensors are made
+        try:
+            with self._without_hooks(), super().run(), recorded():
+                yield
+        finally:
+            STATE.fast_path_blockers -= 1
+
+    def hooked(self, hook: Callable) -> Callable:
+        """A hook that runs in the passes of this level only."""
+
+        @functools.wraps(hook, updated=())
+        def of_level(gradient):
+            inside = STATE.transforms and STATE.transforms[-1] is self
+            return hook(gradient) if inside or self in STATE.passes else None
+
+        return of_level
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Let a block be a pass of this level."""
+        before = STATE.passes
+        STATE.passes = (*before, self)
+        try:
             yield
+        finally:
+            STATE.passes = before
+
+    def owns(self, tensor: Tensor) -> bool:
+        """Whether the function has made a tensor, or is given it."""
+        if tensor._born < self.serial:
+            return id(tensor) in self.given
+        base = None if tensor._view is None else tensor._view.base
+        return base is None or base._born >= self.serial or id(base) in self.given
 
     @contextmanager
     def _without_hooks(self) -> Iterator[None]:
@@ -152,30 +245,99 @@ class Level(Transform):
     def _alias(self, value: Any) -> Tensor:
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+        self.given.add(id(value))
         with recorded():
-            if value.is_inference():
-                alias = inference_mode.as_normal(value.detach())._requiring_grad()
-                alias._level = self
-            elif gradient_edge(value) is not None:
-                alias = alias_view(value)
-                if not self.aliases:
-                    alias.grad_fn._wrapper_of = self
-            else:
-                alias = value.detach()._requiring_grad()
-                alias._level = self
-                forward_grad.pass_on(forward_grad.fw_grad(value), alias)
+            every = in_front(batched_at(value, self._vmaps))
+            source = physical(every)
+            self.given.update(map(id, (source, source._view and source._view.base)))
+            alias = self._physical_alias(source)
+            self._originals[id(alias)] = alias, source
+            if every is not source:
+                alias = hidden(alias, every)
         self._originals[id(alias)] = alias, value
         return alias
 
-    def lowered(self, tree: Any) -> Any:
-        """The tensors of a tree of results, for the caller."""
-        return tree_map(self._for_caller, tree)
+    def _physical_alias(self, value: Tensor) -> Tensor:
+        if value.is_inference():
+            alias = inference_mode.as_normal(value.detach())._requiring_grad()
+            alias._level = self
+        elif gradient_edge(value) is not None:
+            alias = alias_view(value)
+            self._inputs.append(alias.grad_fn)
+            if not self.aliases:
+                alias.grad_fn._wrapper_of = self
+        else:
+            alias = value.detach()._requiring_grad()
+            alias._level = self
+            forward_grad.pass_on(forward_grad.fw_grad(value), alias)
+        return alias
+
+    def tracks(self, tensor: Tensor) -> bool:
+        """Whether a tensor depends on inputs of this transform, in reverse mode."""
+        return not self.forward and self.follows(tensor)
+
+    def follows(self, tensor: Tensor) -> bool:
+        """Whether the graph of a tensor leads to an alias of this level."""
+        if not tensor.requires_grad:
+            return False
+        if tensor.grad_fn is None:
+            return self._is_of_level(tensor)
+        return any(
+            self._is_of_level(node.variable)
+            if isinstance(node, AccumulateGrad)
+            else any(node is one for one in self._inputs)
+            for node in _nodes(tensor.grad_fn)
+        )
+
+    def _is_of_level(self, leaf: Tensor) -> bool:
+        return getattr(leaf, "_level", None) is self
+
+    def lowered(self, tree: Any, since: int | None = None) -> Any:
+        """The tensors of a tree of results, for the caller.
+
+        The nodes of their graphs that were made after the node with the number `since` are theirs
+        alone, and lose their edges to the graph of this level.
+        """
+        results = tree_map(self._for_caller, tree)
+        if since is not None:
+            for leaf in tree_flatten(results)[0]:
+                if isinstance(leaf, Tensor) and (root := physical(leaf).grad_fn) is not None:
+                    self._cut(root, since)
+        return results
+
+    def _cut(self, root, since: int) -> None:
+        """Drop the edges of new nodes from which no path leads to a tensor of the caller."""
+        parents: dict = {}
+        leading = []
+        for node in _nodes(root):
+            if isinstance(node, AccumulateGrad):
+                if self._is_of_caller(node.variable):
+                    leading.append(node)
+                continue
+            for target in node._edge_nodes():
+                if target is not None:
+                    parents.setdefault(target, []).append(node)
+        kept = set(leading)
+        while leading:
+            for node in parents.get(leading.pop(), ()):
+                if node not in kept:
+                    kept.add(node)
+                    leading.append(node)
+        for node in kept:
+            if isinstance(node, AccumulateGrad) or node._sequence <= since:
+                continue
+            edges = node._edges()
+            left = [None if edge is None or edge[0] not in kept else edge for edge in edges]
+            if left != edges:
+                node._set_next_edges(left)
 
     def _for_caller(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or not value.requires_grad:
+        if not isinstance(value, Tensor) or not physical(value).requires_grad:
             return value
         if id(value) in self._originals:
             return self._originals[id(value)][1]
+        if isinstance(value, BatchedTensor):
+            return hidden(self._for_caller(physical(value)), value)
         kept = self.caller_records or value.grad_fn is None
         return value if kept and self._belongs_to_caller(value) else self._unwrapped(value)
 
@@ -192,19 +354,24 @@ class Level(Transform):
     def _belongs_to_caller(self, tensor: Tensor) -> bool:
         if tensor.grad_fn is None:
             return self._is_of_caller(tensor)
-        seen, left = set(), [tensor.grad_fn]
-        while left:
-            node = left.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if isinstance(node, AccumulateGrad):
-                if self._is_of_caller(node.variable):
-                    return True
-            else:
-                left += [next_node for next_node, _ in node._edge_pairs() if next_node is not None]
-        return False
+        return any(
+            self._is_of_caller(node.variable)
+            for node in _nodes(tensor.grad_fn)
+            if isinstance(node, AccumulateGrad)
+        )
 
     def _is_of_caller(self, leaf: Tensor) -> bool:
         level = getattr(leaf, "_level", None)
         return level is None or (level is not self and level.running)
+
+
+def _nodes(root) -> Iterator[Any]:
+    """The nodes of the graph from a root on."""
+    seen, left = set(), [root]
+    while left:
+        node = left.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            if not isinstance(node, AccumulateGrad):
+                left += [next_node for next_node, _ in node._edge_pairs() if next_node is not None]

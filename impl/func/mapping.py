@@ -1,7 +1,6 @@
 """`torch.func.vmap`: a function applied along a dimension of its arguments.
 
-torch runs the function once, on tensors with a hidden dimension. Here it runs once for each
-example, and its results are stacked: the same numbers, with a graph of one node per example.
+The function runs once, with batched tensors (`impl.tensor.batched_tensor`).
 """
 
 from __future__ import annotations
@@ -11,10 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from impl.core.dims import wrap_dim
 from impl.core.registry import FUNCTIONS
+from impl.dispatch.vmap_rules import is_at
 from impl.factories.generator import get_rng_state, set_rng_state
-from impl.func.levels import Transform
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.func.levels import VmapLevel
+from impl.tensor.batched_tensor import batched, with_dim
+from impl.tensor.tensor import Tensor
 from impl.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 _RANDOM = (
@@ -38,32 +40,97 @@ def vmap(
     Raises ValueError for arguments that cannot be mapped.
     """
     check_randomness(randomness)
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
     def call(*args, **kwargs):
         name = getattr(func, "__name__", repr(func))
         leaves, dims, spec = _arguments(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
-        rows, shapes = [], []
-        transform = Transform()
+        if chunk_size is None or chunk_size >= size:
+            return _mapped(func, name, leaves, dims, spec, size, out_dims, randomness)
         before = get_rng_state()
-        for number in range(size or 1):
+        chunks = []
+        for start in range(0, size, chunk_size):
             if randomness == "same":
                 set_rng_state(before)
-            # Without examples the results have the shapes of those of one of zeros.
-            given = [
-                leaf if dim is None else leaf.select(dim, number) if size else _zeros(leaf, dim)
+            count = min(chunk_size, size - start)
+            part = [
+                leaf if dim is None else leaf.narrow(dim, start, count)
                 for leaf, dim in zip(leaves, dims, strict=True)
             ]
-            positional, named = tree_unflatten(given, spec)
-            with transform.run(), drawing(randomness):
-                row, shape = tree_flatten(func(*positional, **named))
-            rows.append(row)
-            shapes.append(shape)
-        mapped = [(leaf, d) for leaf, d in zip(leaves, dims, strict=True) if d is not None]
-        return _stacked(name, rows, shapes[0], out_dims, size, mapped)
+            chunks.append(_mapped(func, name, part, dims, spec, count, out_dims, randomness))
+        return _joined(chunks, out_dims)
 
     return call
+
+
+def _mapped(
+    func: Callable,
+    name: str,
+    leaves: list,
+    dims: list,
+    spec: TreeSpec,
+    size: int,
+    out_dims: Any,
+    randomness: str,
+) -> Any:
+    """The results of one run of the function, with batched tensors."""
+    level = VmapLevel(size, randomness)
+    with level.run():
+        given = [
+            leaf if dim is None else batched(leaf, dim, level)
+            for leaf, dim in zip(leaves, dims, strict=True)
+        ]
+        positional, named = tree_unflatten(given, spec)
+        with drawing(randomness):
+            made = func(*positional, **named)
+        results, shape = tree_flatten(made)
+        places = _broadcast(out_dims, shape)
+        if places is None:
+            raise ValueError(
+                f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
+                f"with the structure of `outputs`. out_dims has structure "
+                f"{tree_flatten(out_dims)[1]} but outputs has structure {shape}."
+            )
+        unwrapped = [
+            _unwrapped(name, result, place, level)
+            for result, place in zip(results, places, strict=True)
+        ]
+    return tree_unflatten(unwrapped, shape)
+
+
+def _unwrapped(name: str, result: Any, place: Any, level: VmapLevel) -> Any:
+    """A result with the mapped dimension in its place, or without it where that is None."""
+    if not isinstance(result, Tensor):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(result)}. Did "
+            "you mean to set out_dims= to None for output?"
+        )
+    if place is None:
+        if is_at(result, level):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
+            )
+        return result
+    return with_dim(result, level, wrap_dim(place, result.dim() + 1))
+
+
+def _joined(chunks: list, out_dims: Any) -> Any:
+    """The results of chunks, each in one tensor."""
+    rows = [tree_flatten(chunk) for chunk in chunks]
+    spec = rows[0][1]
+    places = _broadcast(out_dims, spec)
+    assert places is not None
+    columns = zip(*(leaves for leaves, _ in rows), strict=True)
+    return tree_unflatten(
+        [
+            column[0] if place is None else FUNCTIONS["cat"](list(column), place)
+            for column, place in zip(columns, places, strict=True)
+        ],
+        spec,
+    )
 
 
 def check_randomness(randomness: str) -> None:
@@ -82,12 +149,6 @@ def drawing(randomness: str) -> Iterator[None]:
     yield
     if randomness == "error" and not FUNCTIONS["equal"](before, get_rng_state()):
         raise RuntimeError(_RANDOM)
-
-
-def _zeros(leaf: Tensor, dim: int) -> Tensor:
-    shape = list(leaf.shape)
-    del shape[dim]
-    return leaf.new_zeros(shape)
 
 
 def _arguments(name: str, in_dims: Any, args: tuple, kwargs: dict) -> tuple[list, list, TreeSpec]:
@@ -143,7 +204,7 @@ def _checked(begin: str, leaf: Any, dim: Any) -> int | None:
 
 def _broadcast(dims: Any, spec: TreeSpec) -> list | None:
     """The dimension for each leaf of a structure; None where the two do not fit."""
-    if dims is None or isinstance(dims, int):
+    if not isinstance(dims, (tuple, list, dict)):
         return [dims] * spec.num_leaves
     if spec.is_leaf():
         return None
@@ -163,61 +224,10 @@ def _broadcast(dims: Any, spec: TreeSpec) -> list | None:
 def _size(leaves: list, dims: list) -> int:
     sizes = [leaf.size(d) for leaf, d in zip(leaves, dims, strict=True) if d is not None]
     if not sizes:
-        raise ValueError("vmap: at least one argument has to be mapped along a dimension")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
         raise ValueError(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
             f"{sizes} for the mapped dimension"
         )
     return sizes[0]
-
-
-def _stacked(
-    name: str, rows: list[list], spec: TreeSpec, out_dims: Any, size: int, mapped: list
-) -> Any:
-    """The results of all examples, or those of none where there are none, in one tensor each."""
-    dims = _broadcast(out_dims, spec)
-    if dims is None:
-        raise ValueError(
-            f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with the "
-            f"structure of `outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but "
-            f"outputs has structure {spec}."
-        )
-    results = []
-    for examples, dim in zip(zip(*rows, strict=True), dims, strict=True):
-        for example in examples:
-            if not isinstance(example, Tensor):
-                raise ValueError(
-                    f"vmap({name}, ...): `{name}` must only return Tensors, got type "
-                    f"{type(example)}. Did you mean to set out_dims= to None for output?"
-                )
-        if dim is None:
-            results.append(examples[0])
-        else:
-            result = _of_argument(examples, dim, mapped)
-            if result is None:
-                result = FUNCTIONS["stack"](list(examples), dim)
-            results.append(result if size else result.narrow(dim, 0, 0))
-    return tree_unflatten(results, spec)
-
-
-def _of_argument(examples: tuple, dim: int, mapped: list) -> Tensor | None:
-    """The view of a mapped argument whose parts the examples are, if they are: torch's function
-    returns a view of the argument then. None for a result with a graph."""
-    first = examples[0]
-    for leaf, mapped_dim in mapped:
-        step = leaf.stride()[mapped_dim]
-        if not requires_grad(first) and all(
-            example._storage is leaf._storage
-            and example._offset == first._offset + number * step
-            and (example._raw.shape, example.stride()) == (first._raw.shape, first.stride())
-            and example.dtype is first.dtype
-            for number, example in enumerate(examples)
-        ):
-            at = dim % (first.dim() + 1)
-            shape, strides = [*first._raw.shape], [*first.stride()]
-            shape.insert(at, len(examples))
-            strides.insert(at, step)
-            whole = leaf._offset == first._offset and leaf._raw.shape == tuple(shape)
-            return leaf.detach() if whole else first.as_strided(shape, strides)
-    return None

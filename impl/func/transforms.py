@@ -1,26 +1,26 @@
-"""Transforms of functions: grad, vjp, jvp, and Jacobians (torch.func).
+"""Transforms of functions: grad, vjp, jvp and linearize (torch.func).
 
 `jvp` calls the function with dual tensors. The others are backward passes: a Jacobian-vector
 product within another transform is the gradient of a vector-Jacobian product with respect to its
-cotangent, and `jacfwd` has the rows of `jacrev`.
+cotangent.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 from impl.core.inference_mode import as_normal
-from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.engine.backward import grad as gradients
-from impl.factories.creation import zeros, zeros_like
+from impl.engine.backward import is_recorded
+from impl.factories.creation import zeros_like
 from impl.func.levels import DualLevel, Level, recorded
-from impl.func.mapping import check_randomness, drawing
+from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tensor import forward_grad
+from impl.tensor.batched_tensor import hidden, physical
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -62,9 +62,13 @@ def grad_and_value(
             value, aux = _split(value, has_aux, "grad_and_value(f)(*args)")
             _check_scalar(value)
             leaves, spec = tree_flatten(given)
-            found = tree_unflatten(_pulled([value], leaves, [None]), spec)
+            since = next_sequence()
+            found = tree_unflatten(_pulled(level, [value], leaves, [None]), spec)
         lowered = level.lowered(value)
-        return level.lowered(found), (lowered, level.lowered(aux)) if has_aux else lowered
+        return level.lowered(found, since), (
+            lowered,
+            _lowered_aux(level, aux),
+        ) if has_aux else lowered
 
     return call
 
@@ -76,19 +80,31 @@ def _raised(
 
     Raises ValueError for integers where tangents are `pushed`.
     """
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    check_argnums(argnums)
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
     raised = list(args)
+    level.given.update(id(leaf) for leaf in tree_flatten(args)[0])
     for number in numbers:
-        if not -len(args) <= number < len(args):
-            raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+        check_argnum(args, number)
         if pushed:
             for primal in tree_flatten(args[number])[0]:
-                _check_pushed("primal", primal)
+                check_pushed("primal", primal)
         raised[number] = level.raised(args[number])
-    return raised, _chosen(raised, argnums)
+    return raised, chosen(raised, argnums)
 
 
-def _chosen(args, argnums: int | tuple[int, ...]) -> Any:
+def check_argnums(argnums: Any) -> None:
+    """Raise RuntimeError for anything but an integer or a tuple of them."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+
+
+def check_argnum(args: tuple, number: int) -> None:
+    if not -len(args) <= number < len(args):
+        raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+
+
+def chosen(args, argnums: int | tuple[int, ...]) -> Any:
     """The argument of that number, or a tuple of those of several."""
     if isinstance(argnums, int):
         return args[argnums]
@@ -116,53 +132,82 @@ def _check_scalar(value: Any) -> None:
         )
 
 
-def _pulled(outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
+def _pulled(level: Level, outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
     """The gradients of some outputs, with a graph; zeros where there is none."""
-    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
-    if not pairs:
-        return [zeros_like(x) for x in inputs]
-    ends, seeds = zip(*pairs, strict=True)
-    with recorded():
-        found = gradients(
-            ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
-        )
+    with level.passing():
+        pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if is_recorded(o)]
+        if not pairs:
+            return [zeros_like(x) for x in inputs]
+        ends = [end for end, _ in pairs]
+        seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
+        with recorded():
+            found = gradients(
+                ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
+            )
     _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
+def _normal(seed: Tensor) -> Tensor:
+    """A cotangent that may be saved: of an inference tensor, a normal one over its memory."""
+    value = physical(seed)
+    return hidden(as_normal(value.detach()), seed) if value.is_inference() else seed
+
+
 def _forget_writes(made, given) -> None:
     """Reset the versions of new tensors: torch counts writes on wrappers, which it takes off."""
-    kept = {id(t._storage) for t in given if t is not None}
-    for tensor in made:
+    kept = {id(physical(t)._storage) for t in given if t is not None}
+    for one in made:
+        tensor = None if one is None else physical(one)
         if tensor is not None and id(tensor._storage) not in kept and not tensor._uncounted:
             tensor._storage.version = 0
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """The value of a function, and the function from cotangents to gradients (torch.func.vjp)."""
+    return vjp_of(func, primals, None, has_aux)
+
+
+def vjp_of(func: Callable, args: tuple, argnums: int | tuple[int, ...] | None, has_aux: bool):
+    """`vjp` with respect to the arguments of these numbers; None for all."""
     level = Level()
     with level.run():
-        raised = level.raised(primals)
+        if argnums is None:
+            raised = given = level.raised(args)
+        else:
+            raised, given = _raised(level, args, argnums)
         value, aux = _split(func(*raised), has_aux, "vjp(f, *primals)")
-    inputs, spec = tree_flatten(raised)
+    inputs, spec = tree_flatten(given)
     outputs, shape = _only_tensors(value, "vjp(f, *primals)")
     _check_differentiable("vjp(f, ...)", outputs)
 
-    def pull(*cotangents, **options):
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        seeds, given_shape = tree_flatten(given)
+    def wrapper(cotangents, retain_graph=True, create_graph=None):
+        seeds, given_shape = tree_flatten(cotangents)
         if given_shape != shape:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
                 f"outputs to the function. cotangents: {_written(given_shape)}, "
                 f"primal output: {_written(shape)}"
             )
-        seeds = [as_normal(seed.detach()) if seed.is_inference() else seed for seed in seeds]
         level.caller_records = STATE.enabled
-        return level.lowered(tree_unflatten(_pulled(outputs, inputs, seeds), spec))
+        since = next_sequence()
+        return level.lowered(tree_unflatten(_pulled(level, outputs, inputs, seeds), spec), since)
 
-    results = level.lowered(value), pull
-    return (*results, level.lowered(aux)) if has_aux else results
+    wrapper.__qualname__ = "_vjp_with_argnums.<locals>.wrapper"
+    results = level.lowered(value), wrapper
+    return (*results, _lowered_aux(level, aux)) if has_aux else results
+
+
+def _lowered_aux(level: Any, aux: Any) -> Any:
+    """The auxiliary results for the caller. Raises RuntimeError for other leaves than tensors."""
+    _check_aux(aux)
+    return level.lowered(aux)
+
+
+def _check_aux(aux: Any) -> None:
+    for leaf in tree_flatten(aux)[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
 
 
 def _only_tensors(value: Any, name: str) -> tuple[list[Tensor], Any]:
@@ -208,6 +253,10 @@ def jvp(
             "jvp(f, primals, tangents): Expected primals to be a tuple. "
             "E.g. it should be valid to call f(*primals)."
         )
+    return jvp_of(func, primals, tangents, has_aux)
+
+
+def jvp_of(func: Callable, primals: tuple, tangents: tuple, has_aux: bool) -> tuple:
     (given, spec), (directions, other) = tree_flatten(primals), tree_flatten(tangents)
     if spec != other:
         raise RuntimeError(_SAME.format(spec, other))
@@ -225,7 +274,7 @@ def jvp(
     forward_grad.refuse_nested()
     for primal, tangent in zip(given, directions, strict=True):
         for role, tensor in (("primal", primal), ("tangent", tangent)):
-            _check_pushed(role, tensor)
+            check_pushed(role, tensor)
         if primal.shape != tangent.shape:
             raise RuntimeError(
                 "Trying to set a forward gradient that has a different size than that of the "
@@ -244,7 +293,7 @@ def jvp(
     # As in torch, the value is a view.
     reached = [alias_view(output) for output in level.lowered(outputs)]
     results = tree_unflatten(reached, shape), level.lowered(tree_unflatten(pushed, shape))
-    return (*results, level.lowered(aux)) if has_aux else results
+    return (*results, _lowered_aux(level, aux)) if has_aux else results
 
 
 def _dual_jvp(func: Callable, primals: tuple, directions: list, has_aux: bool) -> tuple:
@@ -260,10 +309,12 @@ def _dual_jvp(func: Callable, primals: tuple, directions: list, has_aux: bool) -
         reached = [alias_view(output) for output in outputs]
     pushed = [zeros_like(o) if t is None else t for o, t in zip(reached, tangents, strict=True)]
     results = tree_unflatten(reached, shape), tree_unflatten(pushed, shape)
+    if has_aux:
+        _check_aux(aux)
     return (*results, aux) if has_aux else results
 
 
-def _check_pushed(role: str, tensor: Tensor) -> None:
+def check_pushed(role: str, tensor: Tensor) -> None:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise ValueError(
             f"Expected {role} to be floating point or complex, but got: {tensor.dtype}"
@@ -275,8 +326,8 @@ def _pushed(level: Level, outputs: list, inputs: list, tangents: list) -> list[T
     cotangents, with respect to them."""
     smooth = [o for o in outputs if o.is_floating_point() or o.is_complex()]
     seeds = [level.raised(zeros_like(output)) for output in smooth]
-    pulled = _pulled(smooth, inputs, seeds)
-    pushed = iter(_pulled(pulled, seeds, list(tangents)))
+    pulled = _pulled(level, smooth, inputs, seeds)
+    pushed = iter(_pulled(level, pulled, seeds, list(tangents)))
     # The tangents of integers are zero.
     kept = set(map(id, smooth))
     return [next(pushed) if id(o) in kept else zeros_like(o) for o in outputs]
@@ -286,135 +337,28 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     """The value of a function, and its derivative there as a function of tangents
     (torch.func.linearize)."""
     forward_grad.refuse_nested()
+    result = func(*primals)
+    outputs, shape = _only_tensors(result, "linearize(f, *primals)")
     level = Level(forward=True)
     with level.run():
         raised = level.raised(primals)
-        value = func(*raised)
-    outputs, shape = _only_tensors(value, "linearize(f, *primals)")
+        outputs = tree_flatten(func(*raised))[0]
     inputs, spec = tree_flatten(raised)
 
     def push(*tangents):
         directions, other = tree_flatten(tangents)
         if other != spec:
             raise RuntimeError(
-                "Expected the tangents to have the same structure as the primals: "
-                f"{spec}, but got {other}"
+                f"Expected the tangents {other} to have the same argspec as the primals {spec}"
             )
+        for i, (tangent, primal) in enumerate(zip(directions, inputs, strict=True)):
+            for name in ("shape", "dtype"):
+                given, wanted = getattr(tangent, name), getattr(primal, name)
+                if given != wanted:
+                    raise RuntimeError(
+                        f"tangent:{i} with {name} {given} in flattened pytree doesn't match the "
+                        f"{name} {wanted} of the corresponding primal."
+                    )
         return level.lowered(tree_unflatten(_pushed(level, outputs, inputs, directions), shape))
 
-    return level.lowered(value), push
-
-
-def jacrev(
-    func: Callable,
-    argnums: int | tuple[int, ...] = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    _preallocate_and_copy: bool = False,
-) -> Callable:
-    """The function that returns the Jacobian of a function, row by row (torch.func.jacrev).
-
-    Each entry has the shape of the output, then that of the input.
-    """
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacobian("jacrev", func, argnums, has_aux, _in_rows, "different")
-
-
-def jacfwd(
-    func: Callable,
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-) -> Callable:
-    """The function that returns the Jacobian of a function, column by column (torch.func.jacfwd).
-
-    Its columns are contiguous; the numbers are those of `jacrev`.
-    """
-    return _jacobian("jacfwd", func, argnums, has_aux, _in_columns, randomness)
-
-
-def _jacobian(
-    name: str,
-    func: Callable,
-    argnums: int | tuple[int, ...],
-    has_aux: bool,
-    layout: Callable,
-    randomness: str,
-) -> Callable:
-    @functools.wraps(func)
-    def call(*args, **kwargs):
-        _check_real(name, "input", tree_flatten(args)[0])
-        level = Level(forward=name == "jacfwd")
-        if level.forward:
-            check_randomness(randomness)
-            forward_grad.refuse_nested()
-        with level.run():
-            raised, given = _raised(level, args, argnums, name == "jacfwd")
-            inner = "jvp(f, primals, tangents)" if name == "jacfwd" else "vjp(f, *primals)"
-            with drawing(randomness):
-                made = func(*raised, **kwargs)
-            value, aux = _split(made, has_aux, inner)
-            outputs, shape = _only_tensors(value, inner)
-            if name == "jacrev":
-                _check_differentiable("vjp(f, ...)", outputs)
-            _check_real(name, "output", outputs)
-            inputs, spec = tree_flatten(given)
-            blocks = []
-            for output in outputs:
-                rows = level.lowered(_rows(output, inputs))
-                blocks.append(tree_unflatten([layout(row, output) for row in rows], spec))
-        found = tree_unflatten(blocks, shape)
-        return (found, level.lowered(aux)) if has_aux else found
-
-    return call
-
-
-def _check_real(name: str, role: str, values: list) -> None:
-    for i, value in enumerate(values):
-        if isinstance(value, Tensor) and value.is_complex():
-            raise RuntimeError(
-                f"{name}: Expected all {role}s to be real but received complex tensor at "
-                f"flattened input idx: {i}"
-            )
-
-
-def _in_rows(block: Tensor, output: Tensor) -> Tensor:
-    """The Jacobian as a view, as torch's is."""
-    return block.view_as(block)
-
-
-def _in_columns(block: Tensor, output: Tensor) -> Tensor:
-    """The Jacobian with contiguous columns."""
-    sizes = block.shape[output.dim() :]
-    count = math.prod(sizes)
-    wide = block.reshape((*output.shape, count)).movedim(-1, 0).contiguous().movedim(0, -1)
-    return wide.unflatten(-1, sizes) if sizes else wide.squeeze(-1)
-
-
-def _rows(output: Tensor, inputs: list) -> list[Tensor]:
-    """The Jacobian of one output with respect to each input."""
-    size = output.numel()
-    every = []
-    for number in range(size or 1):  # without elements, the rows of none have the graph of one
-        seed = zeros(output.shape, dtype=output.dtype)
-        if size:
-            seed.view(-1)[number] = 1
-        every.append(_pulled([output], inputs, [seed]))
-    return [
-        FUNCTIONS["stack"](rows)[:size].view((*output.shape, *x.shape))
-        for x, rows in zip(inputs, zip(*every, strict=True), strict=True)
-    ]
-
-
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """The function that returns the Hessian of a function (torch.func.hessian)."""
-    return jacfwd(jacrev(func, argnums), argnums)
-
-
-def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """The function itself: nothing here needs functions without writes
-    (torch.func.functionalize)."""
-    return func
+    return result, push

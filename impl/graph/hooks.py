@@ -53,6 +53,8 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
     """
     if not tensor.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if STATE.transforms:
+        hook = STATE.transforms[-1].hooked(hook)
     if tensor._hooks is None:
         node = tensor._grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
         tensor._hooks = {}

@@ -13,6 +13,7 @@ from impl.core.devices import CPU
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.registry import C
 from impl.core.sizes import Size
+from impl.core.state import STATE
 from impl.factories.copy_and_pickle import own_attributes, with_state
 from impl.factories.creation import empty
 from impl.factories.printing import text
@@ -163,7 +164,8 @@ _ALLOWED = {
 class UninitializedTensorMixin:
     """A tensor with a dtype, but without shape and values until `materialize`.
 
-    Raises RuntimeError for access to its shape, ValueError for operators on it.
+    Raises RuntimeError for access to its shape, ValueError for operators on it, unless no
+    `__torch_function__` is asked: then it is a tensor without elements.
     """
 
     __slots__ = ()
@@ -192,6 +194,8 @@ class UninitializedTensorMixin:
 
     def __getattribute__(self, name: str):
         found = super().__getattribute__(name)
+        if not STATE.torch_function:
+            return found
         public = name == "_is_view" or not name.startswith("_")
         if public and name not in _ALLOWED and isinstance(getattr(Tensor, name, None), _METHODS):
             return lambda *args, **kwargs: self._refuse(
@@ -211,7 +215,9 @@ class UninitializedTensorMixin:
 
     @property
     def _raw(self):
-        self._refuse("an operator")
+        if STATE.torch_function:
+            self._refuse("an operator")
+        return np.empty(0, self._kind.numpy)
 
     def _refuse(self, what: str):
         raise ValueError(

@@ -19,7 +19,7 @@ from impl.core.state import STATE
 from impl.graph.edge import gradient_edge
 from impl.graph.node import Node
 from impl.graph.node_creation_hooks import created
-from impl.tape import custom_function_outputs
+from impl.tape import custom_function_outputs, custom_function_vmap
 from impl.tape.saved_variable import as_saved_variable, read_tensor
 from impl.tensor.tensor import Tensor, new, requires_grad
 
@@ -84,6 +84,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _are_tensors: tuple[bool, ...] = ()  # for each argument, whether it is a tensor
     _outputs: Any = ()  # (shape, NumPy dtype) per output; None for a non-tensor
     _materializes = True
+    _materialize_non_diff_grads = True  # also of outputs that are not differentiable; private
     _saved: Any = ()
     _is_freed = False
     _is_cleared = False
@@ -322,7 +323,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        """The batching rule; never called, as there is no vmap here."""
+        """The batching rule: from a `VmapInfo`, the mapped dimensions and the arguments it makes
+        the outputs and their mapped dimensions."""
         raise NotImplementedError(messages.NO_VMAP)
 
     @classmethod
@@ -343,6 +345,9 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             args, kwargs = bound.args, bound.kwargs
         if kwargs:
             args = _in_order(cls.forward, args, kwargs, 0 if split else 1)
+        level = custom_function_vmap.level_of(args)
+        if level is not None:
+            return custom_function_vmap.applied(cls, Function, args, level)
         tensors = [a for a in args if isinstance(a, Tensor)]
         node = cls._backward_cls()
         recorded = node._begin(args, tensors)

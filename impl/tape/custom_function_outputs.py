@@ -38,7 +38,12 @@ def outputs(node, tensors: list[Tensor], returned: tuple, recorded: bool, split:
     custom_function_jvp.push(node, tensors, placing, results)
     if recorded:
         node._saved = _saved(saved, _identities(results))
-        node._outputs = [_described(result) for result in results]
+        node._outputs = [
+            _described(result)
+            if node._materialize_non_diff_grads or placing.is_differentiable(value)
+            else None
+            for value, result in zip(returned, results, strict=True)
+        ]
     node.to_save = node.saved_for_forward = None
     return results
 
@@ -111,9 +116,12 @@ class _Placing:
         self.dirty = _identities(dirty)
         self.kept = kept  # saved tensors, which must not be returned as-is
 
-    def is_differentiable(self, value: Tensor) -> bool:
-        """Whether a returned tensor is differentiable: by its dtype, and not marked otherwise."""
-        return id(value) not in self.constant and value._raw.dtype in DIFFERENTIABLE
+    def is_differentiable(self, value) -> bool:
+        """Whether a returned value is a differentiable tensor: by its dtype, and not marked
+        otherwise."""
+        if not isinstance(value, Tensor) or id(value) in self.constant:
+            return False
+        return value._raw.dtype in DIFFERENTIABLE
 
     def outputs(self) -> list:
         """The outputs, one for each entry of `returned`."""

@@ -14,6 +14,7 @@ from impl.graph import hooks
 from impl.graph.input_metadata import tensor_meta
 from impl.graph.node import Node
 from impl.tape.copy_slices import CopySlices
+from impl.tensor.batched_tensor import physical
 from impl.tensor.tensor import Tensor
 from impl.tensor.views import DEFAULT, ViewMeta, check_creation
 
@@ -27,6 +28,8 @@ def check(target: Tensor, differentiable: bool) -> None:
     # CheckInplace 2
     if not (differentiable and STATE.enabled):
         return
+    if STATE.batched:
+        target = physical(target)
     # CheckInplace 4
     if target._view is not None:
         check_view(target)

@@ -1,57 +1,68 @@
-"""Batched tensors: the gradients of a pass with is_grads_batched (ATen/BatchedTensorImpl.h).
+"""Batched tensors: tensors that hide the dimension along which torch.func.vmap maps a function
+(ATen/functorch/BatchedTensorImpl.h).
 
-torch runs such a pass once, over tensors with a hidden batch dimension (vmap). So a hook, or the
-backward of a custom Function, is called once, with one gradient of the usual shape. Here that
-gradient holds a list of examples, each a tensor, and an operator is applied to each of them; so are
-the formulas of nodes other than custom Functions.
+A batched tensor has a value with one dimension more than it shows, and the level of the `vmap` that
+maps that dimension. An operator on batched tensors is applied to their values, by its batching rule
+(`impl.dispatch.batching_rules`); so the values have the history, and batched tensors have none of
+their own. Where a transform of differentiation runs within the `vmap`, they show that of their
+values.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from impl.tensor.tensor import Tensor, blank
+from impl.core import messages
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.state import STATE
+from impl.core.strides import contiguous_strides
+from impl.tensor.legacy_batched_tensor import Batched
+from impl.tensor.tensor import Tensor, blank, requires_grad
 
-NO_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
-_VIEW = (
-    "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view "
-    "ops."
+_ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user "
+    "error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal "
+    "functorch error in `gen_vmap_plumbing` Please file an issue if it looks like the latter"
 )
-RANDOM = (
-    "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
-    "operations outside of vmap as a workaround"
+_STORAGE = "Cannot access storage of BatchedTensorImpl"
+_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+    ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
+    "is occurring somewhere inside PyTorch internals, please file a bug report."
 )
-_SIZES = "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}"
-_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
-_WRITE = (
-    "vmap: aten::{}(self, *extra_args) is not possible because there exists a Tensor `other` in "
-    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
-    "over but `self` not being vmapped over at level 1. Please try to use out-of-place operators "
-    "instead of aten::{}. If said operator is being called inside the PyTorch framework, please "
-    "file a bug report instead."
+_CONTROL_FLOW = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
+    "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )
 
 
 def _refuse(*args, **named):
-    raise RuntimeError(_MEMORY)
+    raise RuntimeError(messages.NO_POINTER)
+
+
+def _refuse_operation(*args, **named):
+    raise RuntimeError(messages.NO_POINTER if STATE.batched else _ESCAPED)
 
 
 class _NoElements(np.ndarray):
-    """The array of a batched tensor: it has shape and dtype, and raises on access to elements.
+    """The array of a batched tensor: it has shape and dtype, and raises on access to elements."""
 
-    Elements would be those of one example only.
-    """
-
-    __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = _refuse
+    __array_ufunc__ = __array_function__ = _refuse_operation
+    __getitem__ = __setitem__ = __iter__ = _refuse
+    __int__ = __index__ = __float__ = __complex__ = __bool__ = _refuse
     astype = copy = item = reshape = tolist = tobytes = _refuse
 
 
-class Batched(Tensor):
-    """A batched tensor: a list of examples, with the shape and dtype of one of them."""
+class BatchedTensor(Tensor):
+    """A tensor without the mapped dimension of its value (ATen's BatchedTensorImpl)."""
 
-    _examples: list[Tensor]
+    _value: Tensor
+    _dim: int  # the mapped dimension of the value
+    _level: Any  # the transform that maps it, an `impl.func.levels.VmapLevel`
     _shape_only: np.ndarray
 
     @property
@@ -62,97 +73,275 @@ class Batched(Tensor):
     def _raw(self, value) -> None:
         _refuse()
 
-    _array = _refuse  # memory is shared and written per example only
+    _array = tolist = _refuse
+
+    def _show(self, value: Tensor, dim: int) -> None:
+        """Take a value, and show its geometry without the mapped dimension."""
+        self._value, self._dim = value, dim
+        shape, strides = [*value._raw.shape], [*value.stride()]
+        del shape[dim], strides[dim]
+        blank_array = np.broadcast_to(np.zeros((), value._raw.dtype), shape)
+        self._shape_only = blank_array.view(_NoElements)
+        row_major = tuple(strides) == contiguous_strides(tuple(shape))
+        self._strides = None if row_major else tuple(strides)
+        self._offset = value._offset
+        # Composites look at it, and choose among operators by it.
+        self._requires_grad = requires_grad(value)
+
+    # The results of an operator with this tensor among its arguments, and the target of one in
+    # place (set by `impl.dispatch.vmap_rules`).
+    _applied: Any
+    _written: Any
+
+    # -- history ------------------------------------------------------------------------------
+
+    def _shown(self) -> Tensor | None:
+        """The value whose history shows: one that a transform within the `vmap` has recorded."""
+        value = physical(self)
+        return value if any(transform.tracks(value) for transform in _within(self)) else None
+
+    def _recorded(self) -> bool:
+        """Whether a transform within the `vmap` has recorded the value."""
+        value = physical(self)
+        return any(transform.follows(value) for transform in _within(self))
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._shown() is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._value.requires_grad = value
+
+    @property
+    def grad_fn(self) -> Any:
+        value = self._shown()
+        return None if value is None else value.grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        value = self._shown()
+        return value is None or value.is_leaf
+
+    def register_hook(self, hook):
+        """A hook on the value, which gets and returns gradients without the mapped dimension.
+
+        Raises RuntimeError if the tensor does not require grad at its level.
+        """
+        value = self._shown()
+        if value is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+
+        def mapped(gradient):
+            changed = hook(hidden(gradient, self))
+            return None if changed is None else explicit(changed, self)
+
+        return value.register_hook(mapped)
+
+    def detach(self) -> Tensor:
+        """The batched tensor of the detached value."""
+        return self._over(self._value.detach())
+
+    @property
+    def data(self) -> Any:
+        return self._over(self._value.data)
+
+    @data.setter
+    def data(self, value) -> None:
+        _refuse()
+
+    def _over(self, value: Tensor) -> Tensor:
+        """A batched tensor like this one over another value."""
+        return batched(value, self._dim, self._level)
+
+    # -- to Python ----------------------------------------------------------------------------
 
     def item(self):
-        """Raises RuntimeError: there is no batching rule."""
-        raise RuntimeError(NO_RULE.format("item"))
+        """Raises RuntimeError: the examples have different values."""
+        raise RuntimeError(_ITEM)
+
+    __float__ = __int__ = __index__ = __complex__ = item
 
     def __bool__(self) -> bool:
-        raise RuntimeError(NO_RULE.format("is_nonzero"))
+        raise RuntimeError(_CONTROL_FLOW)
 
-    tolist = __deepcopy__ = untyped_storage = _refuse
+    def data_ptr(self) -> int:
+        """Raises RuntimeError: the memory is that of all examples."""
+        return _refuse()
 
-    def detach(self):
-        """Raises RuntimeError: no batching rule, and the fallback does not support views."""
-        raise RuntimeError(_VIEW.format("detach"))
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """Raises RuntimeError, as `data_ptr`."""
+        return _refuse()
 
-    data: Any = property(detach)  # crashes the process in torch
-    numpy = detach  # type: ignore[assignment]
+    def untyped_storage(self):
+        """Raises NotImplementedError."""
+        raise NotImplementedError(_STORAGE)
+
+    def __deepcopy__(self, memo):
+        raise NotImplementedError(_STORAGE)
 
     def __format__(self, spec: str) -> str:
-        return self.detach()
-
-    def __repr__(self) -> str:
-        return f"<a batch of {len(self._examples)} tensors of {self.shape}>"
+        return repr(self)
 
 
-Batched.__name__ = Batched.__qualname__ = Tensor.__name__  # torch has only one class
-Batched.__module__ = Tensor.__module__
+BatchedTensor.__name__ = BatchedTensor.__qualname__ = Tensor.__name__  # torch has only one class
+BatchedTensor.__module__ = Tensor.__module__
 
 
-def batch(examples: list[Tensor]) -> Tensor:
-    """The batched tensor of examples with equal dtype and layout.
-
-    Raises RuntimeError if their shapes differ.
-    """
-    result: Any = blank(Batched)
-    result._examples = examples
-    first = examples[0]
-    for i, example in enumerate(examples):
-        if example._raw.shape != first._raw.shape:
-            sizes = [*first._raw.shape], [*example._raw.shape]
-            raise RuntimeError(_SIZES.format(*sizes, i))
-    result._shape_only = np.asarray(first._raw).view(_NoElements)
-    result._strides, result._node, result._nr = first._strides, first._node, first._nr
-    result._requires_grad = first._requires_grad
+def batched(value: Tensor, dim: int, level) -> Tensor:
+    """The batched tensor of a value at a level, of which `dim` is the mapped dimension."""
+    result: Any = blank(BatchedTensor)
+    result._level = level
+    result._show(value, dim)
     return result
 
 
-def examples_of(value, size: int) -> list:
-    """The value for each of `size` examples; a value without a batch is the same for all."""
-    if type(value) is Batched:
-        return value._examples
-    if isinstance(value, (list, tuple)) and holds(value):
-        every = [examples_of(v, size) for v in value]
-        return [type(value)(entries) for entries in zip(*every, strict=True)]
-    return [value] * size
+def _within(tensor: BatchedTensor) -> tuple:
+    """The transforms that run, or of which a pass runs, within the `vmap` of a batched tensor."""
+    every = (*STATE.transforms, *STATE.passes)
+    return tuple(t for t in every if t.serial > tensor._level.serial)
 
 
-def _batches(values):
-    """The batched tensors among values, and in lists among them."""
-    for value in values:
+def physical(tensor: Tensor) -> Tensor:
+    """The tensor in the batched tensors, one in another, of several levels."""
+    while type(tensor) is BatchedTensor:
+        tensor = tensor._value
+    return tensor
+
+
+def innermost(values) -> Any:
+    """The batched tensor of the innermost level among values, and in lists among them; None if
+    there is none. Gradients of a pass with is_grads_batched go before others."""
+    found: Any = None
+    for value in _batches(values):
         if type(value) is Batched:
+            return value
+        if found is None or value._level.number > found._level.number:
+            found = value
+    return found
+
+
+def _batches(values) -> Iterator[Any]:
+    for value in values:
+        if type(value) is BatchedTensor or type(value) is Batched:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from _batches(value)
 
 
-def holds(values) -> bool:
-    """Whether any of the values, or of the entries of lists among them, is a batched tensor."""
-    return next(_batches(values), None) is not None
+def shown(tensor: Tensor, text: Callable[[Tensor], str], below: float = math.inf) -> str:
+    """The text of a tensor with those of the wrappers that torch puts around it, of transforms
+    whose numbers are less than `below`."""
+    batch = tensor if type(tensor) is BatchedTensor else None
+    numbers = [
+        t.number
+        for t in STATE.transforms
+        if t.wraps and t.number < below and tensor._born >= t.serial
+    ]
+    number = max(numbers, default=0)
+    if batch is not None and batch._level.number > number:
+        head = f"BatchedTensor(lvl={batch._level.number}, bdim={batch._dim}, value="
+        inner = shown(batch._value, text, batch._level.number)
+    elif numbers:
+        head, inner = f"GradTrackingTensor(lvl={number}, value=", shown(tensor, text, number)
+    else:
+        return text(tensor.detach() if STATE.transforms else tensor)
+    lines = "\n".join("    " + line for line in inner.splitlines())
+    return f"{head}\n{lines}\n)"
 
 
-def mapped(function, args):
-    """Apply a function to each example, and return its results as batched tensors (vmap)."""
-    results = [function(*example) for example in zip(*_every(args), strict=True)]
-    if isinstance(results[0], tuple):
-        return tuple(batch(list(entries)) for entries in zip(*results, strict=True))
-    return batch(results)
+# -- levels of values ---------------------------------------------------------------------------
 
 
-def written(function, name: str, args):
-    """Apply an in-place operator, which writes its first argument, to each example.
+def with_dim(tensor: Tensor, level, dim: int) -> Tensor:
+    """A tensor in which the dimension that a level maps is an ordinary one, at `dim`; where the
+    tensor is not batched at that level it is expanded."""
+    if type(tensor) is not BatchedTensor:
+        return tensor_ops.unsqueeze(tensor, dim).expand(
+            *tensor._raw.shape[:dim], level.size, *tensor._raw.shape[dim:]
+        )
+    if tensor._level is level:
+        return moved(tensor._value, tensor._dim, dim)
+    inner = with_dim(tensor._value, level, 0)
+    return moved(batched(inner, tensor._dim + 1, tensor._level), 0, dim)
 
-    Raises RuntimeError if only other arguments are batched: the first cannot hold several results.
-    """
-    if type(args[0]) is not Batched:
-        raise RuntimeError(_WRITE.format(*[f"{name}_"] * 2))
-    for example in zip(*_every(args), strict=True):
-        function(*example)
-    return args[0]
+
+def without_dim(tensor: Tensor, level, dim: int) -> Tensor:
+    """A tensor that hides its dimension `dim`, as one that a level maps. Levels within it stay."""
+    if type(tensor) is not BatchedTensor or tensor._level.number < level.number:
+        return batched(tensor, dim, level)
+    place = dim if dim < tensor._dim else dim + 1
+    inner = without_dim(tensor._value, level, place)
+    return batched(inner, tensor._dim - (place < tensor._dim), tensor._level)
 
 
-def _every(args) -> list[list]:
-    size = len(next(_batches(args))._examples)
-    return [examples_of(a, size) for a in args]
+def explicit(tensor: Tensor, like: Tensor) -> Tensor:
+    """A tensor with the dimensions that another one hides, where its physical tensor has them."""
+    while type(like) is BatchedTensor:
+        tensor = with_dim(tensor, like._level, like._dim)
+        like = like._value
+    return tensor
+
+
+def hidden(tensor: Tensor, like: Tensor) -> Tensor:
+    """The inverse of `explicit`: a tensor that hides the dimensions that another one does."""
+    chain = []
+    while type(like) is BatchedTensor:
+        chain.append(like)
+        like = like._value
+    for one in reversed(chain):
+        tensor = without_dim(tensor, one._level, one._dim)
+    return tensor
+
+
+def moved(tensor: Tensor, source: int, destination: int) -> Tensor:
+    """A view of a tensor with a dimension in another place; the tensor itself if it is there."""
+    if source == destination:
+        return tensor
+    order = [d for d in range(tensor._raw.ndim) if d != source]
+    order.insert(destination, source)
+    return FUNCTIONS["permute"](tensor, tuple(order))
+
+
+def batched_at(value: Tensor, levels: tuple) -> Tensor:
+    """A tensor that is batched at all of the levels, from the outermost to the innermost: expanded
+    at those at which it is not."""
+    for level in levels:
+        if not _is_at(value, level):
+            value = without_dim(tensor_ops.expand(value, (level.size, *value._raw.shape)), level, 0)
+    return value
+
+
+def in_front(value: Tensor) -> Tensor:
+    """A tensor whose hidden dimensions are the first, that of the outermost level before others."""
+    if type(value) is not BatchedTensor:
+        return value
+    return batched(in_front(moved(value._value, value._dim, 0)), 0, value._level)
+
+
+def _is_at(value: Tensor, level) -> bool:
+    while type(value) is BatchedTensor:
+        if value._level is level:
+            return True
+        value = value._value
+    return False
+
+
+def mapped_physically(function: Callable[[Tensor], Any], tensor: Tensor) -> Tensor:
+    """A batched tensor like another one, over the result of a function of its physical tensor."""
+    return hidden(function(physical(tensor)), tensor)
+
+
+__all__ = [
+    "BatchedTensor",
+    "batched",
+    "batched_at",
+    "explicit",
+    "hidden",
+    "innermost",
+    "mapped_physically",
+    "moved",
+    "physical",
+    "with_dim",
+    "without_dim",
+]

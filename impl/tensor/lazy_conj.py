@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.meta_arrays import is_meta
 from impl.core.state import STATE
 from impl.core.storage import Memory, Storage, address, owner_of
 from impl.core.strides import element_strides, extent, strided
@@ -33,7 +34,8 @@ class LazyConjTensor(Tensor):
         """Apply the bits to an array: resolves memory to values, and converts values to memory."""
         if self._conjugated:
             value = np.conj(value)
-        return np.asarray(-value if self._negated else value)
+        value = -value if self._negated else value
+        return value if is_meta(value) else np.asarray(value)
 
     @property
     def _raw(self):

@@ -52,7 +52,7 @@ def overridable(*relevant: str, by_name: bool = False):
             except TypeError:
                 return call(*args, **named)
             given.apply_defaults()
-            asked = list(_elements(given.arguments[name] for name in relevant))
+            asked = list(elements(given.arguments[name] for name in relevant))
             if not has_torch_function(asked):
                 return call(*args, **named)
             if by_name:
@@ -74,7 +74,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     return STATE.torch_function and any(map(overrides, relevant_args))
 
 
-def _elements(values: Iterable[Any]) -> Iterator[Any]:
+def elements(values: Iterable[Any]) -> Iterator[Any]:
     """The values, and in the place of sequences their elements."""
     for value in values:
         if isinstance(value, (tuple, list)):

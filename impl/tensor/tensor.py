@@ -17,7 +17,6 @@ from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides
 from impl.core.tensor_impl import FIELDS, TensorBase
 from impl.graph import hooks
 from impl.graph.input_metadata import tensor_meta
@@ -32,9 +31,12 @@ def new(raw, strides=None) -> Tensor:
     tensor._requires_grad = False
     tensor._nr = 0
     if strides is None and type(raw) is MetaArray:
-        tensor._strides = contiguous_strides(raw.shape)
-    if STATE.fast_path is None and STATE.inference:
-        inference_mode.mark(tensor)
+        tensor._strides = raw.strides_in_elements
+    if STATE.fast_path is None:
+        if STATE.inference:
+            inference_mode.mark(tensor)
+        if STATE.transforms:
+            tensor._born = STATE.transforms[-1].serial
     return tensor
 
 
@@ -95,6 +97,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _zero = False  # whether a ZeroTensor, in the place of an absent tangent
     _detached = False  # whether detach_() was called, an error when unpacked as saved
     _inference = False  # whether an inference tensor
+    _born = 0  # the serial number of the transform in which it was made, 0 outside
 
     if TYPE_CHECKING:  # the operators' methods, which their modules attach
         data: Any
@@ -271,6 +274,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         self._tangent = None
         return self
 
+    def data_ptr(self) -> int:
+        """The address of the first element. Raises RuntimeError for the tensors of a function that
+        is differentiated, which torch wraps."""
+        if STATE.transforms and is_wrapped(self):
+            raise RuntimeError(messages.NO_POINTER)
+        return super().data_ptr()
+
     # -- to Python --------------------------------------------------------------------------
 
     def item(self):
@@ -301,6 +311,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise TypeError(messages.META_NUMPY)
         if self._raw.dtype.kind == "V":
             raise TypeError("Got unsupported ScalarType BFloat16")
+        if STATE.transforms and is_wrapped(self):
+            raise RuntimeError(messages.NO_POINTER)
         if force:
             return self.detach()._array()
         if STATE.enabled and requires_grad(self):
@@ -373,7 +385,14 @@ def blank(cls: type = Tensor):
     tensor._dense_meta = tensor._strides = tensor._memory = tensor._node = tensor._view = None
     tensor._requires_grad = False
     tensor._nr = 0
+    if STATE.fast_path is None and STATE.transforms:
+        tensor._born = STATE.transforms[-1].serial
     return tensor
+
+
+def is_wrapped(tensor: Tensor) -> bool:
+    """Whether a tensor was made in a transform of differentiation that runs, which torch wraps."""
+    return any(t.wraps and tensor._born >= t.serial for t in STATE.transforms)
 
 
 def dense_meta(tensor: Tensor):

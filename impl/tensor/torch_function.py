@@ -20,14 +20,15 @@ from impl.core.dtypes import FLOATING, dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.sizes import Size
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import Batched
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.sparse_tensor import SparseTensor
 from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields
 
 # The classes that are looked at no further: they have no `__torch_function__` of a program.
 SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
-SILENT |= {device, dtype, Size, type, LazyConjTensor, SparseTensor, Batched}
+SILENT |= {device, dtype, Size, type, LazyConjTensor, SparseTensor, Batched, BatchedTensor}
 _NO_SUBCLASS = (
     "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
     "Make sure your class inherits from Tensor."

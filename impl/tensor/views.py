@@ -89,7 +89,7 @@ def as_view(result: Tensor, tensor: Tensor, multiple: bool = False, view_fn=None
     if tensor._inference:  # views of inference tensors have no base
         return result
     creation = MULTI if multiple else DEFAULT
-    if not STATE.enabled:
+    if STATE.inference or not STATE.grad_mode:
         creation = INFERENCE if STATE.inference else NO_GRAD
     parent, version = tensor._view, result._storage.version
     if parent is None:

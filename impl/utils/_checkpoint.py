@@ -24,7 +24,9 @@ from impl.engine.backward import backward
 from impl.factories import generator
 from impl.tape.custom_function import Function
 from impl.tensor.tensor import Tensor
+from impl.utils._checkpoint_debug import logging_contexts
 from impl.utils._recomputation import CheckpointFrame
+from impl.utils._selective import _CachingTorchDispatchMode
 
 _UNSTATED = (
     "use_reentrant=False is recommended, but if you need to preserve the current default behavior, "
@@ -92,10 +94,10 @@ def checkpoint(
         preserve_rng_state: whether a rerun draws the random numbers of the first run.
         context_fn: returns the contexts of the first run and of reruns.
         determinism_check: "default" or "none", whether shapes and dtypes of a rerun are compared.
-        debug: accepted; torch's errors then also list the operators that were run.
+        debug: list the operators of both runs in an error about their difference.
         early_stop: end a rerun as soon as all needed tensors are saved.
-        respect_saved_tensors_hooks: accepted; it is about tensors that selective checkpointing
-            saves, which is not supported.
+        respect_saved_tensors_hooks: whether the saved-tensor hooks around the call see the tensors
+            that a selective checkpoint keeps; None warns of such hooks, and leaves them out.
         kwargs: for the function.
 
     Raises ValueError for arguments that do not go together, RuntimeError when a forward context
@@ -166,13 +168,18 @@ def _checkpointed(
                 "when use_reentrant=False."
             )
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
-    if _in_force("debug", debug) and context_fn is not noop_context_fn:
-        raise ValueError("debug=True is incompatible with non-default context_fn")
+    explain = None
+    if _in_force("debug", debug):
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        context_fn, explain = logging_contexts()
     if determinism_check not in _CHECKS:
         raise ValueError(
             f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}"
         )
     forward_context, rerun_context = context_fn()
+    if isinstance(forward_context, _CachingTorchDispatchMode):
+        forward_context.respect_saved_tensors_hooks = respect_saved_tensors_hooks
     as_now = _as_now(preserve_rng_state)
     if not STATE.enabled:
         return function(*args, **kwargs)
@@ -182,7 +189,7 @@ def _checkpointed(
             function(*args, **kwargs)
 
     stops = _in_force("early_stop", early_stop)
-    call = CheckpointFrame(run_again, args, stops, _CHECKS[determinism_check])
+    call = CheckpointFrame(run_again, args, stops, _CHECKS[determinism_check], explain)
     with call.hooks(), forward_context:
         result = function(*args, **kwargs)
         call.returned = True

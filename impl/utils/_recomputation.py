@@ -80,15 +80,24 @@ class Holder:
         self.values: dict = {}
 
 
+def user_hooks() -> tuple | None:
+    """The saved-tensor hooks, the innermost ones, that are not those of a checkpoint."""
+    for hooks in reversed(STATE.saved_hooks):
+        if not getattr(hooks[0], "is_of_checkpoint", False):
+            return hooks
+    return None
+
+
 class CheckpointFrame:
     """One checkpointed call: its function and arguments, and the holders of its saved tensors.
 
     `run` takes the arguments again; `describe` returns the metadata of a tensor that a rerun must
-    reproduce.
+    reproduce; `explain` raises in the place of a CheckpointError, if it is given.
     """
 
-    def __init__(self, run, args, early_stop: bool, describe) -> None:
+    def __init__(self, run, args, early_stop: bool, describe, explain=None) -> None:
         self.run = run
+        self.explain = explain
         self.arguments = [SavedVariable(a, False) if isinstance(a, Tensor) else a for a in args]
         self.early_stop = early_stop
         self.describe = describe
@@ -108,7 +117,18 @@ class CheckpointFrame:
         self.descriptions.append(self.describe(tensor))
         return place
 
+    _pack.is_of_checkpoint = True  # type: ignore[attr-defined]
+
     def _unpack(self, place: Holder) -> Tensor:
+        if self.explain is None:
+            return self._unpacked(place)
+        try:
+            return self._unpacked(place)
+        except CheckpointError as error:
+            self.explain(error)
+            raise
+
+    def _unpacked(self, place: Holder) -> Tensor:
         key = STATE.checkpoint_group or (STATE.graph_task.number if STATE.graph_task else object())
         if key not in self.passes:
             self._run_again(key)
@@ -136,6 +156,7 @@ class CheckpointFrame:
             self._fill(count, key, tensor)
             return tensor
 
+        fill.is_of_checkpoint = True  # type: ignore[attr-defined]
         try:
             with saved_tensors_hooks(fill, lambda tensor: tensor), enable_grad():
                 self.run(*arguments)

@@ -41,6 +41,7 @@ from reports.dashboard.store import Store
 from reports.folder import write_site
 from reports.page import STYLES, render
 from reports.payload import json_text, packed
+from reports.rules import spec_site
 from reports.text import shortened, visible
 
 FEW = 8
@@ -73,18 +74,20 @@ def build(
     processes: int = 0,
     tell: Callable[[str], None] = lambda _: None,
     commit_url: str | None = None,
+    spec_url: str | None = None,
 ) -> Archive:
     """Write the site of the run files under `runs` into `site`, and return the archive read.
 
-    The output is a deterministic function of the run files and of `commit_url`: the address of a
-    revision, with `{}` in its place. The folder `store` caches digests.
-    Raises ArchiveError if there is no run file, OutputError if a file cannot be written.
+    The output is a deterministic function of the run files and of two addresses: `commit_url` is
+    that of a revision, with `{}` in its place, `spec_url` that of the specification. The folder
+    `store` caches digests. Raises ArchiveError if there is no run file, OutputError if a file
+    cannot be written.
     """
 
     def made() -> tuple[Archive, dict[str, str]]:
         archive = read_archive(runs, Store(store), processes, tell)
         tell(f"making the pages of {len(archive.runs):,} runs")
-        return archive, _files(archive, commit_url) if archive.runs else {}
+        return archive, _files(archive, commit_url, spec_url) if archive.runs else {}
 
     with writing(store):
         try:
@@ -99,7 +102,7 @@ def build(
     return archive
 
 
-def _files(archive: Archive, commit_url: str | None) -> dict[str, str]:
+def _files(archive: Archive, commit_url: str | None, spec_url: str | None) -> dict[str, str]:
     """The site's files by name; data come first, so that a written page never lacks its data."""
     found = configurations(archive.runs)
     series = [one for configuration in found for one in configuration.series]
@@ -112,7 +115,8 @@ def _files(archive: Archive, commit_url: str | None) -> dict[str, str]:
         "histories": [_shard(files, "history", text) for text in histories],
         "sources": [_shard(files, "source", text) for text in sources],
     }
-    index = packed(json_text(_index(archive, ledger, names)))
+    indexed = {**_index(archive, ledger, names), "specification": spec_site(spec_url)}
+    index = packed(json_text(indexed))
     said = {one.configuration.slug: badges(one) for one in states}
     for slug in said:
         for badge in said[slug]:
@@ -132,6 +136,7 @@ def _files(archive: Archive, commit_url: str | None) -> dict[str, str]:
         "run_name": run_name,
         "run_label": run_label,
         "commit": partial(commit, commit_url),
+        "spec_url": spec_site(spec_url),
         "named": named,
         "panel": PANEL,
         "bars": BARS,

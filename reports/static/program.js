@@ -65,7 +65,10 @@ function title(position, program) {
     element("h1", { tabindex: "-1", id: "program-id" }, visible(run.id[position])),
     element("p", { class: "sentence" }, sentenceNodes(cell("sentence", position) ?? "")),
     element("p", { class: "about" }, [
-      filtered("area", cell("area", position)), filtered("rule", rule), filtered("operator", operator),
+      filtered("area", cell("area", position)), filtered("rule", rule),
+      rule && run.about.specification
+        ? element("a", { href: ruleAddress(run.about.specification, cell("area", position), rule), "aria-label": `${plain(rule)} in the specification` }, "specification") : null,
+      filtered("operator", operator),
       filtered("dtype", cell("dtype", position)),
       program.file ? element("span", {}, visible(program.file), program.line ? `:${program.line}` : "") : null,
       seconds ? element("span", {}, visible(seconds)) : null,

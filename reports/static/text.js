@@ -101,6 +101,11 @@ function quotedId(id) {
   return encodeURIComponent(id.toWellFormed?.() ?? id).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%2C", ",");
 }
 
+// The address of a rule in a published site of the specification, as rules.py makes it.
+function ruleAddress(site, area, rule) {
+  return `${site}/${encodeURIComponent(addressable(area))}.html#${encodeURIComponent(addressable(rule))}`;
+}
+
 async function copy(text, button) {
   let copied = true;
   try {

@@ -39,6 +39,33 @@ def test_the_program_of_a_cause_is_one_click_away(opened: Any, tmp_path: Path) -
     shows(page, "SEED-01.1")
 
 
+def test_program_and_rule_of_the_first_cause_are_on_the_first_screen(
+    opened: Any, tmp_path: Path
+) -> None:
+    page = opened(made(tmp_path))
+    for selector in (".cause .cause-rule", ".cause li.marked"):
+        place = one(page, selector).rect
+        assert place["y"] > 0
+        assert place["y"] + place["height"] <= 900
+
+
+def test_rules_are_linked_in_a_published_specification(opened: Any, tmp_path: Path) -> None:
+    lines = [made_runs.diverging("SEED-01.1", "seeds", rule="SEED-01")]
+    page = opened(report(tmp_path, lines, spec_url="https://spec.example/site/"))
+    wanted = "https://spec.example/site/seeds.html#SEED-01"
+    label = "[aria-label='SEED-01 in the specification']"
+    assert one(page, f".cause {label}").get_attribute("href") == wanted
+    one(page, ".cause .row-id").click()
+    shows(page, "SEED-01.1")
+    assert one(page, f"#program {label}").get_attribute("href") == wanted
+
+
+def test_a_specification_at_an_address_that_acts_is_no_link(opened: Any, tmp_path: Path) -> None:
+    lines = [made_runs.diverging("SEED-01.1", "seeds", rule="SEED-01")]
+    page = opened(report(tmp_path, lines, spec_url="javascript:alert(1)"))
+    assert not all_of(page, "[aria-label$='in the specification']")
+
+
 def test_a_cause_is_a_list_with_an_address_and_takes_the_focus(opened: Any, tmp_path: Path) -> None:
     page = opened(made(tmp_path))
     all_of(page, ".cause h3 a")[1].click()

@@ -40,7 +40,7 @@ ERRORS = {
     "allow_unused=True if this is the desired behavior.": "ACCUM-12 API-07",
     "One of the differentiated Tensors does not require grad": "API-05",
     "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.": (
-        "LEAF-18 ALIAS-35 LEAF-37"
+        "LEAF-18 LEAF-37"
     ),
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed.": "LEAF-14",
     "Only Tensors of floating point and complex dtype can require gradients": "LEAF-04",

@@ -283,6 +283,20 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch, module, ending):
         Recording(bomb)
 
 
+@pytest.mark.fault("an xz file that names a dictionary of gigabytes", "the memory was taken")
+def test_the_memory_of_decompression_is_limited(tmp_path, monkeypatch):
+    made = tmp_path / "run.jsonl.xz"
+    made.write_bytes(lzma.compress(b"one\n", preset=6) + lzma.compress(b"two\n", preset=6))
+    assert list(compressed.lines(made)) == [b"one\n", b"two\n"]
+    monkeypatch.setattr(compressed, "MEMORY", 1 << 20)
+    with pytest.raises(compressed.Unreadable, match="damaged: Memory usage limit"):
+        list(compressed.lines(made))
+    monkeypatch.undo()
+    made.write_bytes(made.read_bytes()[:-10])
+    with pytest.raises(compressed.BreaksOff):
+        list(compressed.lines(made))
+
+
 def test_the_limit_is_far_above_the_suites_own_files():
     files = [*REFERENCE.glob("recordings/*.xz"), *REFERENCE.glob("history/*/*.xz")]
     assert len(files) > 5

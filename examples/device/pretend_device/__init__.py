@@ -46,8 +46,8 @@ if _is_new():
     torch.ops.load_library(str(_LIBRARY))
 elif shutil.which(os.environ.get("CXX", "c++")):
     _compile()
+torch._register_device_module("pretend", module)
 if hasattr(torch.ops.pretend, "device_count"):
-    torch._register_device_module("pretend", module)
     torch.utils.generate_methods_for_privateuse1_backend(
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
     )

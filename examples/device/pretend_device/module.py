@@ -23,7 +23,9 @@ def _is_in_bad_fork() -> bool:
 
 
 def _lazy_init() -> None:
-    pass
+    """Called before the first tensor is made: raises RuntimeError where there is no device."""
+    if not hasattr(torch.ops.pretend, "device_count"):
+        raise RuntimeError("pretend_device is not compiled, for want of a C++ compiler")
 
 
 def device_count() -> int:

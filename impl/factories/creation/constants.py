@@ -7,7 +7,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.memory_formats import preserve_format
 from impl.core.strides import contiguous_strides, extent, strided
-from impl.dispatch.batching_rules import by_example
+from impl.dispatch.batching_rules import physical
 from impl.dispatch.out import fill_out
 from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
 from impl.kernels.casting import filled
@@ -140,7 +140,7 @@ def _filled_like(name: str, value=None):
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"A tensor of the sizes, dtype and layout of `input` (torch.{name})."
-    return publish(by_example(factory(like)))
+    return publish(physical(factory(like)))
 
 
 zeros_like = _filled_like("zeros_like", 0)
@@ -149,7 +149,7 @@ empty_like = _filled_like("empty_like")
 
 
 @publish
-@by_example
+@physical
 @factory
 def full_like(input, fill_value, *, dtype=None, memory_format=None) -> Tensor:
     """A tensor like `input` filled with one value (torch.full_like)."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core import dtypes, inference_mode
 from impl.core.sizes import negative_size
+from impl.dispatch import randomness
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fill_out
 from impl.factories.creation.constants import shaped_like
@@ -21,6 +22,7 @@ _DEFAULT: Any = None, "generator"  # a generator that was not given
 
 
 def _random(name: str, draw):
+    @randomness.sized
     def drawn(size, *, generator=_DEFAULT, dtype=None, out=None) -> Tensor:
         given = generator is not _DEFAULT
         if not given:
@@ -37,6 +39,7 @@ def _random(name: str, draw):
         inference_mode.count(out)
         return out
 
+    @randomness.like
     def like(input, *, generator=None, dtype=None, memory_format=None) -> Tensor:
         result = shaped_like(input, dtype, memory_format)
         draw(result, generator)
@@ -65,6 +68,7 @@ def _bounds_and_sizes(low, high=None, size=None, **named):
 
 @publish
 @factory(sized=_bounds_and_sizes, out=True)
+@randomness.sized
 def randint(size, low, high, *, generator=None, dtype=None) -> Tensor:
     """Random integers from low (0) up to but not including high (torch.randint).
 
@@ -77,6 +81,7 @@ def randint(size, low, high, *, generator=None, dtype=None) -> Tensor:
 
 @publish
 @factory
+@randomness.like
 def randint_like(
     input, low, high=None, *, generator=None, dtype=None, memory_format=None
 ) -> Tensor:
@@ -100,6 +105,7 @@ _EXACT = {
 
 @publish
 @factory
+@randomness.repeated
 def randperm(n, *, generator=None, dtype=None, out=None):
     """The integers below `n` in a random order (torch.randperm).
 

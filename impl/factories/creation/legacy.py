@@ -6,12 +6,13 @@ import warnings
 
 import numpy as np
 
-from impl.core import dtypes, inference_mode
+from impl.core import context, dtypes, inference_mode
 from impl.core.devices import device
 from impl.core.dtypes import dtype
 from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size, sizes_of
 from impl.core.storage import Storage
+from impl.dispatch.batching_rules import sized
 from impl.factories.creation.constants import empty_strided, full
 from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of, moved
 from impl.factories.creation.literals import array_of
@@ -22,6 +23,7 @@ from impl.tensor.tensor import Tensor, new
 
 
 def _new_constant(name: str, make):
+    @sized
     def constant(self, size, *, dtype=None):
         made = make(size, self._raw.dtype if dtype is None else dtype.numpy)
         return (
@@ -41,6 +43,7 @@ new_empty = _new_constant("new_empty", np.empty)
 
 
 @factory(sized=listed, method=True)
+@sized
 def new_full(self, size, fill_value, *, dtype=None):
     """A tensor filled with one value, in the dtype of this one (torch.Tensor.new_full)."""
     return inference_mode.count_made(self, full(size, fill_value, dtype=dtype or self.dtype))
@@ -104,7 +107,10 @@ def legacy_constructor(
 def _uninitialised(sizes, d: dtype) -> Tensor:
     if any(n < 0 for n in sizes):
         raise negative_size(sizes)
-    return new(np.empty(sizes, d.numpy))
+    result = new(np.empty(sizes, d.numpy))
+    if context.fills_uninitialised():
+        context.fill_uninitialised(result._array())
+    return result
 
 
 def _is_data(value) -> bool:

@@ -97,7 +97,7 @@ rrelu_with_noise_into.gradient(
 )
 
 
-@operator(**HIDDEN)
+@operator(**HIDDEN, batching="dims")
 @rounded_once
 def glu(self: Array, dim) -> Array:
     """The first half of `dim` times the sigmoid of the second (F.glu)."""
@@ -191,7 +191,13 @@ written(
 )
 
 
-@operator(function=False, method=False, node="GluBackwardBackward0", layout_sensitive=True)
+@operator(
+    function=False,
+    method=False,
+    node="GluBackwardBackward0",
+    layout_sensitive=True,
+    batching="dims",
+)
 def glu_backward(grad_output: Array, self: Array, dim) -> Array:
     require_same_dtype(grad_output, self.dtype)
     value, gate = np.split(self, 2, dim)

@@ -11,6 +11,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
+from impl.core.meta_functions import like_first
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
@@ -77,6 +78,7 @@ def _total(wide, dim: int):
     function=False,
     method=False,
     complex=NoComplex(derivative="_softmax"),
+    batching="dims",
 )
 def softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "softmax")
@@ -106,6 +108,7 @@ def logarithms(raw, dim: int):
     function=False,
     method=False,
     complex=NoComplex(derivative="_log_softmax"),
+    batching="dims",
 )
 def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
@@ -122,7 +125,7 @@ def log_softmax_along(self: Array, dim) -> Array:
     return (shifted - total).astype(self.dtype, copy=False)
 
 
-@operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
+@operator(node="SoftmaxBackwardDataBackward0", function=False, method=False, batching="dims")
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     require_scalar_type(output, grad_output.dtype)
     if grad_output.shape != output.shape:
@@ -142,7 +145,7 @@ def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     return ((gradient - _total(gradient * value, dim)) * value).astype(output.dtype, order="C")
 
 
-@operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False)
+@operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False, batching="dims")
 def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     require_scalar_type(output, grad_output.dtype)
     dim = wrap_dim(dim, output.ndim)
@@ -208,7 +211,14 @@ def log_softmax(input, dim, dtype=None):
 # -- log-sum-exp ------------------------------------------------------------------------------
 
 
-@operator(node="LogsumexpBackward0", function=False, method=False, writes=1, layout_sensitive=True)
+@operator(
+    node="LogsumexpBackward0",
+    function=False,
+    method=False,
+    writes=1,
+    layout_sensitive=True,
+    batching="dims",
+)
 def logsumexp_dims(self: Array, dim, keepdim) -> Array:
     axes = wrap_dims(dim, self.ndim)
     raw = np.asarray(self)
@@ -278,3 +288,7 @@ def logsumexp(input, dim, keepdim=False):
     if input.dtype.category < FLOATING:
         input = input.to(get_default_dtype())
     return logsumexp_dims(input, (dim,) if isinstance(dim, int) else tuple(dim), keepdim)
+
+
+for _op in (softmax_along, log_softmax_along, softmax_backward_data, log_softmax_backward_data):
+    _op.on_large_meta(like_first)

@@ -17,6 +17,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.out import fit, refuse_links, store
+from impl.dispatch.vmap_rules import ensured, hide
 from impl.tensor import memory_overlap
 from impl.tensor.formatting import tensor_text
 from impl.tensor.tensor import Tensor
@@ -92,6 +93,14 @@ def _cat_gradient(F, grad, tensors_shape, tensors_dtype, dim):
         result.append(F.slice(whole, dim, start, start + shape[dim], 1))
         start += shape[dim]
     return result
+
+
+@cat.batches
+def _cat_of_batch(args, level):
+    tensors, dim = args
+    rank = max(t._raw.ndim for t in tensors)
+    whole = [ensured(t, level) for t in tensors if not _is_legacy_empty(t._raw.shape)]
+    return hide(cat(whole or [ensured(tensors[0], level)], wrap_dim(dim, rank) + 1), level)
 
 
 cat.gradient(tensors=_cat_gradient)
@@ -172,6 +181,15 @@ def _stacked(tensors, dim: int) -> tuple[int, ...]:
 
 
 stack.checks_out(_check_out)
+
+
+@stack.batches
+def _stack_of_batch(args, level):
+    tensors, dim = args
+    place = wrap_dim(dim, tensors[0]._raw.ndim + 1) + 1
+    return hide(stack([ensured(t, level) for t in tensors], place), level)
+
+
 stack.gradient(
     tensors=lambda F, grad, tensors_shape, dim: [
         F.select(grad, dim, i) for i in range(len(tensors_shape))
@@ -330,3 +348,6 @@ def _grids(tensors) -> list[Tensor]:
         view = tensor_ops.view(t, (1,) * i + (-1,) + (1,) * (len(tensors) - i - 1))
         grids.append(tensor_ops.expand(view, shape))
     return grids
+
+
+stack.on_large_meta(lambda tensors, dim=0: np.stack(tensors, dim))

@@ -39,6 +39,12 @@ def _to_copy_on_meta(self, numpy_dtype, strides, device=None):
     return MetaArray(self.shape, numpy_dtype, None, 0, [s * numpy_dtype.itemsize for s in steps])
 
 
+@to_copy.batches
+def _converted_batch(args, level):
+    batch, numpy_dtype, _, *place = args
+    return batch._over(cast(batch._value, numpy_dtype, True, preserve_format, *place))
+
+
 to_copy.gradient(
     self=lambda F, grad, self_dtype, self_device: F.cast_gradient(grad, self_dtype, self_device)
 )

@@ -16,6 +16,7 @@ from impl.core.strides import contiguous_strides, empty_strided, extent, is_dens
 from impl.core.zero_arrays import refuse_copy
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels.casting import converted, discards, filled
 from impl.tensor.aliases import alias
 from impl.tensor.allocation import strides_in
@@ -41,11 +42,19 @@ def _clone_on_meta(self, strides):
     return MetaArray(self.shape, self.dtype, None, 0, [s * self.itemsize for s in steps])
 
 
+@clone_layout.batches
+def _clone_of_batch(args, level):
+    batch, strides = args
+    if strides is not None or batch._strides is None:
+        return batch._over(batch._value.clone())
+    return hide(fronted(batch, level).clone(memory_format=contiguous_format), level)
+
+
 clone_layout.gradient(self=lambda F, grad: grad)
 clone_layout.forward("linear")
 
 
-@function()
+@function(batching="physical")
 def clone(input, *, memory_format=preserve_format):
     """A copy with its own storage, recorded as CloneBackward0 (torch.clone).
 
@@ -77,7 +86,13 @@ def contiguous(self, memory_format=contiguous_format):
 # -- copying into -----------------------------------------------------------------------------
 
 
-@operator(function=False, method=False, node="CopyBackwards", memory=MemoryOverlap(resolves=False))
+@operator(
+    function=False,
+    method=False,
+    node="CopyBackwards",
+    memory=MemoryOverlap(resolves=False),
+    batching="pointwise",
+)
 def copy(self: Array, src: Array) -> Array:
     """`src` in the shape and dtype of `self`. Raises RuntimeError when it does not broadcast."""
     refuse_copy(self)
@@ -154,17 +169,35 @@ def fill_tensor(self: Array, value: Array) -> Array:
     return np.full(self.shape, converted(value, self.dtype), self.dtype)
 
 
-@operator(function=False, method=False, node="FillBackward2", memory=MemoryOverlap(within=True))
+@operator(
+    function=False,
+    method=False,
+    node="FillBackward2",
+    memory=MemoryOverlap(within=True),
+    batching="dims",
+)
 def fill_scalar_inplace(self: Array, value) -> Array:
     return filled(self.shape, value, self.dtype)
 
 
-@operator(function=False, method=False, node="FillBackward3", memory=MemoryOverlap(operands="none"))
+@operator(
+    function=False,
+    method=False,
+    node="FillBackward3",
+    memory=MemoryOverlap(operands="none"),
+    batching="pointwise",
+)
 def fill_tensor_inplace(self: Array, value: Array) -> Array:
     return fill_tensor.kernel(self, value)
 
 
-@operator(function=False, method=False, node="ZeroBackward0", memory=MemoryOverlap(within=True))
+@operator(
+    function=False,
+    method=False,
+    node="ZeroBackward0",
+    memory=MemoryOverlap(within=True),
+    batching="dims",
+)
 def zero(self: Array) -> Array:
     return np.zeros(self.shape, self.dtype)
 

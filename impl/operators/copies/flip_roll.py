@@ -6,12 +6,14 @@ import numpy as np
 
 from impl.core.dims import require_dims, wrap_dim
 from impl.core.memory_formats import formatted_as
+from impl.core.meta_functions import like_first
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
 from impl.core.strides import contiguous_strides
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.allocation import copied_layout, dense_strides
 
 
@@ -56,7 +58,7 @@ def flipud(input):
     return tensor_ops.flip(input, (0,))
 
 
-@operator(function=False, method=False, fresh=True, node="RollBackward0")
+@operator(function=False, method=False, fresh=True, node="RollBackward0", batching="dims")
 def roll(self: Array, shifts, dims=()) -> Array:
     if len(shifts) == 0:
         raise RuntimeError("`shifts` required")
@@ -95,7 +97,7 @@ def roll_(input, shifts, dims=()):
     )
 
 
-@operator(function=False, method=False, fresh=True, writes=1)
+@operator(function=False, method=False, fresh=True, writes=1, batching="dims")
 def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
     first, second = (wrap_dim(d, self.ndim) for d in dims)
     axes = ((), (second,), (first, second), (first,))[k % 4]
@@ -146,7 +148,9 @@ def _triangle(name: str, keep):
     kernel.__name__ = name
     kernel.__annotations__ = {"self": "Array"}
     kernel.__doc__ = f"One triangle of the last two dimensions, zeros elsewhere (torch.{name})."
-    op = operator(inplace=True, out=True, memory=MemoryOverlap(within=True))(kernel)
+    op = operator(inplace=True, out=True, memory=MemoryOverlap(within=True), batching="dims")(
+        kernel
+    )
     op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal)).forward("linear")
     op.checks_out(exact_dtype_out)
     return op
@@ -154,3 +158,26 @@ def _triangle(name: str, keep):
 
 tril = _triangle("tril", lambda value, k: np.tril(value, k))
 triu = _triangle("triu", lambda value, k: np.triu(value, k))
+
+
+@flip.batches
+def _flip_of_batch(args, level):
+    batch, dims = args
+    rank = batch._raw.ndim
+    return hide(flip(fronted(batch, level), tuple(wrap_dim(d, rank) + 1 for d in dims)), level)
+
+
+@roll.batches
+def _roll_of_batch(args, level):
+    batch, shifts, dims = args
+    value = fronted(batch, level)
+    if not batch._raw.ndim:
+        return NotImplemented
+    if len(dims) == 0:
+        return hide(roll(value.reshape(level.size, -1), shifts, (1,)).view(value._raw.shape), level)
+    places = tuple(wrap_dim(d, batch._raw.ndim) + 1 for d in dims)
+    return hide(roll(value, shifts, places), level)
+
+
+for _name in ("roll", "tril", "triu"):
+    OPERATORS[_name].on_large_meta(like_first)

@@ -63,7 +63,7 @@ def _last(dims) -> tuple[int, ...]:
     return tuple(range(-len(dims), 0))
 
 
-@operator(node="FftC2CBackward0", fresh=True, method=False)
+@operator(node="FftC2CBackward0", fresh=True, method=False, batching="dims")
 def _fft_c2c(self: Array, dim, normalization, forward) -> Array:
     """The transform of complex numbers, scaled by `normalization`: 1, 1 / sqrt(n) or 1 / n."""
     if not len(dim):
@@ -75,7 +75,7 @@ def _fft_c2c(self: Array, dim, normalization, forward) -> Array:
     )
 
 
-@operator(node="FftR2CBackward0", fresh=True, method=False)
+@operator(node="FftR2CBackward0", fresh=True, method=False, batching="dims")
 def _fft_r2c(self: Array, dim, normalization, onesided) -> Array:
     """The transform of real numbers; with `onesided` only the half that determines the other."""
     axes, norm = _last(dim), _FORWARD[normalization]
@@ -99,7 +99,7 @@ def _both_sides(half, axes, size: int) -> np.ndarray:
     return np.concatenate([half, np.conj(other)], -1)
 
 
-@operator(node="FftC2RBackward0", fresh=True, method=False)
+@operator(node="FftC2RBackward0", fresh=True, method=False, batching="dims")
 def _fft_c2r(self: Array, dim, normalization, last_dim_size) -> Array:
     """The backward transform of one half of a Hermitian signal, to real numbers."""
     if len(dim) > 1:

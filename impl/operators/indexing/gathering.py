@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
-from impl.core.meta_arrays import is_meta
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.dispatch import vmap_rules
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
@@ -34,7 +38,9 @@ def shaped(value, shape):
     return value if value.shape == tuple(shape) else value.reshape(shape)[()]
 
 
-@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+@operator(
+    out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"), batching="dims"
+)
 def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
     """For each element of `index` the element at that position along `dim` (torch.gather).
 
@@ -182,7 +188,7 @@ def _store_indices(name: str, out, indices: Tensor):
     return store(name, out, indices)
 
 
-@function("nonzero", out=True, derived=False, storing=_store_indices)
+@function("nonzero", out=True, derived=False, storing=_store_indices, batching="dynamic")
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, one row each (torch.nonzero).
 
@@ -241,6 +247,7 @@ def _check_gathered_out(out, value, dim, *rest) -> None:
 gather.checks_out(_check_gathered_out, first=True)
 
 
+@RULES["by_example"]
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
 
@@ -261,3 +268,10 @@ def one_hot(tensor, num_classes=-1):
     result = new((np.expand_dims(raw, -1) == np.arange(num_classes)).astype(np.int64))
     result._storage.version = 2  # zeroed, then scattered into
     return result
+
+
+index_select.batches(functools.partial(vmap_rules.indexed, index_select))
+
+
+index_select.on_large_meta(lambda self, dim, index: np.take(self, index, dim))
+gather.on_large_meta(lambda self, dim, index, *rest: MetaArray(index.shape, self.dtype))

@@ -14,12 +14,13 @@ import numpy as np
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.record import check_write
+from impl.dispatch.vmap_rules import ensured, fronted, hide, is_at, padded
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at, sums_at
 from impl.kernels.vectorized import largest, smallest
@@ -29,6 +30,10 @@ from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor, new, requires_grad
 
+_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+    "batch over indexing with a boolean mask."
+)
 _INDEX_DTYPES = (np.int64, np.int32, np.bool_, np.uint8)
 
 
@@ -135,6 +140,30 @@ def index_(self: Array, indices: list[Array]) -> Array:
 
 
 index_.laid_out_as(index_layout)
+
+
+@index_.batches
+def _index_of_batch(args, level):
+    batch, indices = args
+    if any(is_at(index, level) for index in indices):
+        return _at_batched_indices(batch, indices, level)
+    value, rest = fronted(batch, level), [None, *indices]
+    present = [dim for dim, index in enumerate(rest) if index is not None]
+    if present[-1] - present[0] >= len(present):  # the indexed dimensions come first
+        return NotImplemented
+    return hide(index_(value, rest), level)
+
+
+def _at_batched_indices(batch, indices, level):
+    """Where indices differ between examples, each example has an index of its own as well."""
+    if any(index is not None and index._raw.dtype == np.bool_ for index in indices):
+        raise RuntimeError(_MASK)
+    if any(index is None for index in indices):
+        return NotImplemented
+    rank = max(index._raw.ndim for index in indices)
+    own = FUNCTIONS["arange"](level.size).view(level.size, *(1,) * rank)
+    whole = [padded(index, rank, level) for index in indices]
+    return hide(index_(ensured(batch, level), [own, *whole]), level)
 
 
 def _is_one_mask(indices) -> bool:
@@ -287,7 +316,12 @@ def _flat_index(size: int, index):
     return index
 
 
-@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+@operator(
+    out=True,
+    numbers=False,
+    memory=MemoryOverlap(disjoint=True, operands="all"),
+    batching="fallback",
+)
 def take(self: Array, index: Array) -> Array:
     """The elements at flat (row-major) indices, in the shape of `index` (torch.take).
 

@@ -9,7 +9,9 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.indices import INDEX_DTYPES, check_along
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch import vmap_rules
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out
@@ -239,6 +241,7 @@ def _filled_at(self, dim, index, value):
     memory=MemoryOverlap(
         within=("index_fill_", "tensor[mask] = scalar"), disjoint=True, operands="second"
     ),
+    batching="dims",
 )
 def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
     return _filled_at(self, dim, index, value)
@@ -317,3 +320,12 @@ def index_fill(input, dim, index, value):
 def index_fill_(self, dim, index, value):
     """`index_fill` in place (torch.Tensor.index_fill_)."""
     return _index_fill(lambda op: op.inplace, self, dim, index, value)
+
+
+# -- batches ------------------------------------------------------------------------------------
+
+for _op in (index_add, index_copy, index_fill_scalar):
+    _op.batches(functools.partial(vmap_rules.indexed, _op))
+
+
+index_add.on_large_meta(like_first)

@@ -7,12 +7,14 @@ import warnings
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import not_on_meta
 from impl.dispatch.record import check_write
+from impl.dispatch.vmap_rules import is_at
 from impl.kernels.casting import storable
 from impl.operators.views.expansion import expand
 from impl.tensor.tensor import Tensor, requires_grad
@@ -40,6 +42,7 @@ def _filled(self, mask, value):
     node="MaskedFillBackward0",
     numbers=False,
     memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    batching="pointwise",
 )
 def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     return _filled(self, mask, value)
@@ -51,6 +54,7 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     node="MaskedFillBackward1",
     numbers=False,
     memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    batching="pointwise",
 )
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
     return _filled(self, mask, value)
@@ -99,6 +103,11 @@ array_ops.masked_fill = lambda value, mask, fill: _filled(
 
 # -- select -----------------------------------------------------------------------------------
 
+_BATCHED_MASK = (
+    "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
+    "because for each batch this would return a differently shaped Tensor. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature."
+)
 _MASK = "masked_select: expected BoolTensor for mask"
 
 
@@ -133,6 +142,15 @@ def _masked_select_backward(grad, self, mask):
 
 
 tensor_ops.masked_select_backward = _masked_select_backward
+
+
+@masked_select.batches
+def _select_of_batch(args, level):
+    if is_at(args[1], level):
+        raise RuntimeError(_BATCHED_MASK)
+    return NotImplemented
+
+
 masked_select.gradient(
     self=written(lambda F, grad, self, mask: F.masked_select_backward(grad, self, mask))
 )
@@ -171,7 +189,7 @@ def _check_source(self, source) -> None:
         )
 
 
-@operator(numbers=False, memory=MemoryOverlap(operands="none"))
+@operator(numbers=False, memory=MemoryOverlap(operands="none"), batching="fallback")
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """A copy with the elements of `source`, in order, where the mask is true.
 
@@ -242,3 +260,7 @@ masked_scatter_backward.gradient(
         F.new_zeros(grad, grad_output_shape), mask, grad
     )
 )
+
+
+for _op in (masked_fill_scalar, masked_fill_tensor):
+    _op.on_large_meta(like_first)

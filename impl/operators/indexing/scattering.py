@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.indices import INDEX_DTYPES, check_along
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
@@ -98,6 +99,7 @@ def _multiply(target, key, values):
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late"),
+    batching="dims",
 )
 def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     return scattered(self, dim, index, src, set_at)
@@ -111,6 +113,7 @@ def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late"),
+    batching="dims",
 )
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
     return scattered(self, dim, index, value, set_at)
@@ -139,6 +142,7 @@ def _reducing(name: str, aten: str, annotation: str):
         function=False,
         method=False,
         node="NotImplemented",
+        batching="dims",
         numbers=False,
         torch_name=aten,
         memory=MemoryOverlap(disjoint="late"),
@@ -216,7 +220,14 @@ def _raw_scatter(self, dim, index, src):
 array_ops.scatter = _raw_scatter
 
 
-@operator(inplace=True, out=True, writes=1, numbers=False, memory=MemoryOverlap(disjoint="late"))
+@operator(
+    inplace=True,
+    out=True,
+    writes=1,
+    numbers=False,
+    memory=MemoryOverlap(disjoint="late"),
+    batching="dims",
+)
 def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
     """A copy with `src` added at `index` along `dim` (torch.scatter_add).
 
@@ -231,3 +242,7 @@ scatter_add.gradient(
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),
 )
 scatter_add.forward("linear")
+
+
+for _op in (scatter_add, scatter_src, scatter_value):
+    _op.on_large_meta(like_first)

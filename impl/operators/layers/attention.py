@@ -166,7 +166,7 @@ flash_attention_backward.gradients("grad_out", "query", "key", "value", "out", "
 )
 
 
-@operator(node="SafeSoftmaxBackward0", function=False, method=False)
+@operator(node="SafeSoftmaxBackward0", function=False, method=False, batching="dims")
 def safe_softmax(self: Array, dim) -> Array:
     """softmax, but zeros where all scores are minus infinity."""
     checked(self, dim, "softmax")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -102,6 +103,20 @@ def convolution(
         result = correlation(x, w, geometry)
     made = _add_bias(result, bias).astype(input.dtype, copy=False)
     return laid_out(made, result_format(input, weight, setting))
+
+
+@convolution.on_large_meta
+def _large_on_meta(
+    input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+):
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
+    setting = setting_of(
+        input, weight, stride, padding, dilation, transposed, output_padding, groups
+    )
+    channels = weight.shape[1] * groups if transposed else weight.shape[0]
+    return MetaArray((input.shape[0], channels, *setting.output()), input.dtype)
 
 
 @convolution.checked

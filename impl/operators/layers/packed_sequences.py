@@ -13,6 +13,7 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.tensor_lists import require_tensors
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.operators.views.slicing import narrow
@@ -166,6 +167,7 @@ def _pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_le
     return result, FUNCTIONS["tensor"](lengths[::-1])
 
 
+@RULES["no_rule"]
 def pad_sequence(
     sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:

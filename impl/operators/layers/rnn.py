@@ -56,7 +56,7 @@ def _check_weights(w_ih: Tensor, w_hh: Tensor, gates: int, width: int) -> None:
             )
 
 
-@function(method=False)
+@function(method=False, batching="no_rule")
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of an LSTM: (N, input), two states (N, hidden) and the weights of four gates, give
     the next states (torch.lstm_cell). Raises RuntimeError for states of other sizes."""

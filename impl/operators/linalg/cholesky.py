@@ -72,7 +72,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     not_implemented.check_floating("linalg.cholesky", input._raw)
     result = Factored(linalg_cholesky_ex(input, upper))
     if check_errors:
-        lapack.check_infos("linalg.cholesky_ex", result.info._raw)
+        lapack.check_infos("linalg.cholesky_ex", result.info)
     return stored("linalg_cholesky_ex", out, result)
 
 
@@ -83,14 +83,14 @@ def linalg_cholesky(input, *, upper=False, out=None):
     Raises LinAlgError for a matrix that is not positive-definite, RuntimeError as `cholesky_ex`.
     """
     factors, infos = cholesky_ex(input, upper=upper)
-    lapack.check_infos("linalg.cholesky", infos._raw)
+    lapack.check_infos("linalg.cholesky", infos)
     return stored("linalg_cholesky_ex", out, factors)
 
 
 # -- from a factor --------------------------------------------------------------------------------
 
 
-@operator(out=True, fresh=True, autocast="fp32", lays_out=True)
+@operator(out=True, fresh=True, autocast="fp32", lays_out=True, batching="leading")
 def cholesky_inverse(self: Array, upper=False) -> Array:
     """The inverse of L L^H, of U^H U if `upper`, from the factor (torch.cholesky_inverse).
 
@@ -136,7 +136,7 @@ cholesky_inverse.gradient(
 ).forward(lambda F, self_t, self, upper, result: _inverse_tangent(F, self_t, self, upper, result))
 
 
-@operator(out=True, fresh=True, numbers=False, autocast="fp32")
+@operator(out=True, fresh=True, numbers=False, autocast="fp32", batching="leading")
 def cholesky_solve(self: Array, input2: Array, upper=False) -> Array:
     """X with L L^H X = B, or U^H U X = B if `upper`, from the factor (torch.cholesky_solve).
 

@@ -13,10 +13,14 @@ import numpy as np
 import scipy.linalg
 
 from impl.core.dtypes import BY_NUMPY, REDUCED
+from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
+from impl.tensor.batched_tensor import physical
+from impl.tensor.legacy_batched_tensor import Batched
+from impl.tensor.tensor import Tensor
 
 
 class _LinAlgError(RuntimeError):
@@ -27,6 +31,7 @@ def factorisation(node: str, *outputs: str, **facts):
     """Define an operator on matrices that is no function of the torch namespace itself, and whose
     results lie in memory as its kernel leaves them."""
     facts |= {"function": False, "method": False, "fresh": True}
+    facts.setdefault("batching", "leading")
     return operator(node=node, outputs=outputs or ("result",), **facts)
 
 
@@ -190,8 +195,14 @@ _FAILURES = (
 
 def check_infos(name: str, infos) -> None:
     """Raise LinAlgError (for `lu_factor`, RuntimeError) for the first matrix of a batch with a
-    nonzero `info`."""
-    if not np.any(infos):
+    nonzero `info`, in an array or a tensor; on the meta device there is none."""
+    if isinstance(infos, Batched):
+        for example in infos._examples:
+            check_infos(name, example)
+        return
+    if isinstance(infos, Tensor):
+        infos = physical(infos)._raw
+    if is_meta(infos) or not np.any(infos):
         return
     where, info = "", int(np.reshape(infos, -1)[0])
     if np.ndim(infos):

@@ -8,6 +8,7 @@ from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import copy_out, store_exactly
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
@@ -26,7 +27,9 @@ def require_real_or_complex(kind) -> None:
         )
 
 
-@operator(node="NormBackward1", function=False, method=False, layout_sensitive=True)
+@operator(
+    node="NormBackward1", function=False, method=False, layout_sensitive=True, batching="dims"
+)
 def norm_dims(self: Array, p, dim, keepdim) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), wrap_dims(dim, self.ndim), keepdim)
@@ -48,6 +51,12 @@ norm_dims.forward(
 def norm_all(self: Array, p) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), None, False)
+
+
+@norm_all.batches
+def _norm_of_batch(args, level):
+    value = fronted(args[0], level)
+    return hide(norm_dims(value.view(level.size, -1), args[1], (1,), False), level)
 
 
 norm_all.gradient(

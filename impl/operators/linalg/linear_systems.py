@@ -91,6 +91,7 @@ linalg_solve_ex.differentiable("result").forward(result=_solve_tangent)
 Solved = return_type("linalg_solve_ex", "result", "info")
 
 
+@by_example
 @named_out("_linalg_solve_ex", outputs=(0,))
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """X with A X = B, or X A = B, for matrices and, by their shape, vectors, with error codes
@@ -116,7 +117,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
         )
     result, _, _, infos = linalg_solve_ex(A, B, left)
     if check_errors:
-        lapack.check_infos("torch.linalg.solve_ex", infos._raw)
+        lapack.check_infos("torch.linalg.solve_ex", infos)
     pair = Solved((result, infos))
     return stored("_linalg_solve_ex", out, pair)
 
@@ -129,7 +130,7 @@ def solve(A, B, *, left=True, out=None):
     Shapes and errors as `solve_ex`; raises LinAlgError for a singular matrix.
     """
     result, infos = solve_ex(A, B, left=left)
-    lapack.check_infos("torch.linalg.solve", infos._raw)
+    lapack.check_infos("torch.linalg.solve", infos)
     return stored("_linalg_solve_ex", out, result)
 
 
@@ -167,11 +168,10 @@ def inv_ex(A, *, check_errors=False, out=None):
     not_implemented.check_floating("linalg.inv", A._raw, low_precision=False)
     result = Inverted(linalg_inv_ex(A))
     if check_errors:
-        lapack.check_infos("linalg.inv_ex", result.info._raw)
+        lapack.check_infos("linalg.inv_ex", result.info)
     return stored("linalg_inv_ex", out, result)
 
 
-@by_example
 @fp32
 @named_out("linalg_inv_ex", outputs=(0,))
 def inv(A, *, out=None):
@@ -180,7 +180,7 @@ def inv(A, *, out=None):
     Raises LinAlgError for a singular matrix, RuntimeError as `inv_ex`.
     """
     result, infos = inv_ex(A)
-    lapack.check_infos("linalg.inv", infos._raw)
+    lapack.check_infos("linalg.inv", infos)
     return stored("linalg_inv_ex", out, result)
 
 

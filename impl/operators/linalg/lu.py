@@ -76,7 +76,13 @@ def triangles(LU):
 # -- linalg.lu --------------------------------------------------------------------------------
 
 
-@operator(node="LinalgLuBackward0", outputs=("P", "L", "U"), function=False, method=False)
+@operator(
+    node="LinalgLuBackward0",
+    outputs=("P", "L", "U"),
+    function=False,
+    method=False,
+    batching="leading",
+)
 def linalg_lu_plu(A: Array, pivot) -> tuple:
     LU, pivots, _ = factored(A, pivot)
     P = permutations(pivots, A.shape[-2], A.dtype) if pivot else np.empty(0, A.dtype)
@@ -240,7 +246,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     check_dtypes(out, A.dtype, int32, int32)
     result = PackedEx(linalg_lu_factor_ex(A, pivot))
     if check_errors:
-        lapack.check_infos("torch.linalg.lu_factor_ex", result.info._raw)
+        lapack.check_infos("torch.linalg.lu_factor_ex", result.info)
     return stored("linalg_lu_factor_ex", out, result)
 
 
@@ -251,7 +257,7 @@ def lu_factor(A, *, pivot=True, out=None):
     _check("torch.lu_factor", A)
     check_dtypes(out, A.dtype, int32)
     LU, pivots, infos = lu_factor_ex(A, pivot=pivot)
-    lapack.check_infos("torch.linalg.lu_factor", infos._raw)
+    lapack.check_infos("torch.linalg.lu_factor", infos)
     result = Packed((LU, pivots))
     return stored("linalg_lu_factor_ex", out, result)
 
@@ -278,6 +284,7 @@ Unpacked = return_type("lu_unpack", "P", "L", "U")
     function=False,
     method=False,
     saved_as=SavedAs(parts=("_sym_argsize_minus_1", "_sym_argsize_minus_2")),
+    batching="leading",
 )
 def lu_unpack_all(LU_data: Array, LU_pivots: Array, unpack_data, unpack_pivots) -> tuple:
     if unpack_pivots and LU_pivots.dtype != np.int32:

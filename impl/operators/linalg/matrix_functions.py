@@ -19,7 +19,7 @@ from impl.tensor.tensor import Tensor, new
 # -- exponentials -------------------------------------------------------------------------------
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="leading")
 def linalg_matrix_exp(self: Array) -> Array:
     if not self.size:
         return self.copy()

@@ -80,7 +80,13 @@ def require_identity(raw, order: float, dim) -> None:
             )
 
 
-@operator(node="LinalgVectorNormBackward0", function=False, method=False, layout_sensitive=True)
+@operator(
+    node="LinalgVectorNormBackward0",
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    batching="dims",
+)
 def vector_norm_dims(self: Array, ord, dim, keepdim, dtype=None) -> Array:
     require_identity(self, float(ord), dim)
     raw = self if dtype is None else self.astype(dtype.numpy)

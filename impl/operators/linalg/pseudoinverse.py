@@ -85,7 +85,7 @@ def _threshold(values, atol, rtol):
 # -- pseudoinverses -----------------------------------------------------------------------------
 
 
-@operator(function=False, method=False, node="LinalgPinvBackward0")
+@operator(function=False, method=False, node="LinalgPinvBackward0", batching="leading")
 def linalg_pinv(self: Array, atol=None, rtol=None, hermitian=False) -> Array:
     if not self.size:
         nothing = np.zeros((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)

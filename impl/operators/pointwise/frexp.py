@@ -47,6 +47,7 @@ FloatParts = return_type("frexp", "mantissa", "exponent")
     fresh=True,
     function=False,
     method=False,
+    batching="dims",
 )
 def frexp_parts(self: Array) -> tuple:
     mantissa, exponent = np.frexp(widened(self))

@@ -11,6 +11,7 @@ from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, bfloat16, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.core.strides import contiguous_strides
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import kept_where
@@ -119,6 +120,14 @@ def _beside_number(self, other):
 _UNSET = object()
 
 
+def _found(condition):
+    return FUNCTIONS["nonzero"](condition, as_tuple=True)
+
+
+_found.__name__ = "where"  # which the refusal of batched tensors shows
+_positions = RULES["dynamic"](_found)
+
+
 @function("where", method=False)
 def where_(condition, input=_UNSET, other=_UNSET, *, out=None):
     """`input` where the condition holds, else `other`; either may be a number (torch.where).
@@ -127,7 +136,7 @@ def where_(condition, input=_UNSET, other=_UNSET, *, out=None):
     is not bool.
     """
     if input is _UNSET and other is _UNSET:
-        return FUNCTIONS["nonzero"](condition, as_tuple=True)
+        return _positions(condition)
     return _select(condition, input, other, out)
 
 

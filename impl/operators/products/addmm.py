@@ -10,13 +10,15 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
+from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
-from impl.dispatch.formula_helpers import multiplied
+from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import check_numbers, storable
 from impl.kernels.reduced_precision import widened
 from impl.operators.products.matmul import (
+    bmm,
     c_name_of,
     check_batch_sizes,
     check_batches,
@@ -24,6 +26,8 @@ from impl.operators.products.matmul import (
     left_gradient,
     legacy,
     matrices,
+    mm,
+    mv,
     no_bool,
     product,
     reject_vector_dtypes,
@@ -184,7 +188,9 @@ def _check_vectors(vec1, vec2) -> None:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {value.ndim}-D")
 
 
-@operator(out=True, numbers=False, validated_numbers=("beta", "alpha"), elementwise=True)
+@operator(
+    out=True, numbers=False, validated_numbers=("beta", "alpha"), elementwise=True, batching="none"
+)
 def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * outer(vec1, vec2), self broadcast to it (torch.addr)."""
     _check_vectors(vec1, vec2)
@@ -408,3 +414,21 @@ def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
     if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2] and self.dtype is batch1.dtype:
         _check_written_size(self, (a[0], a[1], b[2]))
     return baddbmm.inplace(self, batch1, batch2, beta, alpha)
+
+
+# -- batches ------------------------------------------------------------------------------------
+
+
+def _composed(op, product) -> None:
+    """State the batching rule: the sum of the weighted first operand and the weighted product."""
+
+    @op.batches
+    def of_batch(args, level):
+        base, left, right, beta, alpha = args
+        term = times(tensor_ops, product(left, right), alpha)
+        return tensor_ops.mul_scalar(base, beta) + term
+
+
+_composed(addmm, mm)
+_composed(addmv, mv)
+_composed(baddbmm, bmm)

@@ -10,11 +10,12 @@ import numpy as np
 
 from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, WIDE
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.formula_helpers import multiplied
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import exact_dtype_out, inner_product_out
+from impl.dispatch.vmap_rules import ensured, fronted, hide
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.tensor.lazy_conj import conj_neg_bits, lazily_conjugated
 from impl.tensor.tensor import new
@@ -130,6 +131,14 @@ def check_matrices(function: str, mat1, mat2) -> None:
 
 
 mm.checks_out(exact_dtype_out)
+
+
+@mm.batches
+def _mm_of_batch(args, level):
+    left, right = (fronted(value, level) for value in args)
+    return hide(FUNCTIONS["matmul"](left, right), level)
+
+
 mm.gradient(
     self=lambda F, grad, mat2, self_layout: left_gradient(F, grad, mat2, self_layout),
     mat2=lambda F, grad, self, mat2_layout: right_gradient(F, grad, self, mat2_layout),
@@ -194,6 +203,14 @@ def check_batch_sizes(batch1, batch2) -> None:
 
 
 bmm.checks_out(lambda out, self, mat2: exact_dtype_out(out, mat2))
+
+
+@bmm.batches
+def _bmm_of_batch(args, level):
+    left, right = (ensured(value, level) for value in args)
+    return hide(FUNCTIONS["matmul"](left, right), level)
+
+
 bmm.gradient(
     self=lambda F, grad, mat2: F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))),
     mat2=lambda F, grad, self: F.bmm(F.conj(F.transpose(self, 1, 2)), grad),
@@ -246,6 +263,16 @@ def reject_vector_dtypes(base, mat, vec) -> None:
 
 
 mv.checks_out(exact_dtype_out)
+
+
+@mv.batches
+def _mv_of_batch(args, level):
+    matrix, vector = (fronted(value, level) for value in args)
+    if vector._raw.ndim == 1:
+        return hide(FUNCTIONS["matmul"](matrix, vector), level)
+    return hide(FUNCTIONS["matmul"](matrix, vector.unsqueeze(-1)).squeeze(-1), level)
+
+
 mv.gradient(
     self=lambda F, grad, vec_conj: F.outer(grad, vec_conj),
     vec=lambda F, grad, self_conj: F.mv_fitting(F.t(self_conj), grad),
@@ -281,6 +308,17 @@ def dot(self: Array, tensor: Array) -> Array:
 
 
 dot.checks_out(inner_product_out, first=True)
+
+
+@dot.batches
+def _dot_of_batch(args, level):
+    left, right = (fronted(value, level) for value in args)
+    if left._raw.ndim == right._raw.ndim == 2:
+        product = FUNCTIONS["matmul"](left.unsqueeze(-2), right.unsqueeze(-1))
+        return hide(product.squeeze(-1).squeeze(-1), level)
+    return hide(FUNCTIONS["matmul"](left, right.t() if left._raw.ndim == 1 else right), level)
+
+
 dot.gradient(
     self=lambda F, grad, tensor_conj: grad * tensor_conj,
     tensor=lambda F, grad, self_conj: grad * self_conj,
@@ -356,3 +394,6 @@ def _on_diagonal_tensor(value, shape):
 tensor_ops.on_diagonal = _on_diagonal_tensor
 trace.gradient(self=written(lambda F, grad, self_shape: F.on_diagonal(grad, self_shape), 2))
 trace.forward("linear")
+
+
+bmm.on_large_meta(lambda self, mat2: np.matmul(self, mat2))

@@ -31,7 +31,7 @@ from impl.tensor.tensor import Tensor
 # -- cross --------------------------------------------------------------------------------------
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 @rounded_once
 def linalg_cross(self: Array, other: Array, dim=-1) -> Array:
     require_scalar_type(other, self.dtype)

@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.dtypes import FLOATING, int64
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
+from impl.dispatch import randomness
 from impl.dispatch.definition import function
 from impl.dispatch.out import store
 from impl.factories.draws import draw_exponential
@@ -73,6 +74,7 @@ def _put_back(weights: Tensor, count: int, generator) -> Tensor:
 
 
 @function("multinomial", batching="random")
+@randomness.of_values
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """`num_samples` class indices (int64) for each row of weights, (n,) or (m, n)
     (torch.multinomial).

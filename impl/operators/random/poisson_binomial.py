@@ -13,6 +13,7 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.sizes import broadcast_shapes
+from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_full_precision
 from impl.dispatch.out import same_dtype_out, warn_resized
@@ -30,6 +31,7 @@ poisson_drawn.gradient(self=written(lambda F, grad, self_shape: F.new_zeros(grad
 
 
 @function(method=False, batching="random")
+@randomness.of_values
 def poisson(input, generator=None):
     """Samples of Poisson distributions with the rates in `input`, whose gradient is zero
     (torch.poisson). Raises RuntimeError for a negative rate."""
@@ -91,6 +93,7 @@ binomial_drawn.gradients("count", "prob")(no_derivative("binomial"))
 
 
 @function(method=False, batching="random")
+@randomness.of_values
 def binomial(count, prob, generator=None):
     """Samples of binomial distributions of `count` trials with probability `prob`, which broadcast
     (torch.binomial). Not differentiable."""

@@ -10,6 +10,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, strided
 from impl.core.tensor_iterator import elementwise_strides
+from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented
@@ -59,6 +60,11 @@ def fill(op, tensor: Tensor, draw) -> Tensor:
 
     Raises RuntimeError for a tensor that cannot be written in place.
     """
+    return _fill(tensor, op, draw)
+
+
+@randomness.filling
+def _fill(tensor: Tensor, op, draw) -> Tensor:
     check_write(tensor)
     memory_overlap.check_overlap(tensor)
     plain = type(tensor) in PLAIN and tensor._strides is None and STATE.before_write is None
@@ -94,7 +100,7 @@ def check_deviation(std) -> None:
     if isinstance(std, Tensor):
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if not (std._raw >= 0).all():
+        if not (std.is_meta or (std._raw >= 0).all()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
@@ -195,6 +201,7 @@ def _check_probability(p: float) -> None:
 
 
 @function("bernoulli", batching="random")
+@randomness.of_values
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Zeros and ones, each one with the probability in `input`, or `p` if given (torch.bernoulli).
 

@@ -119,7 +119,7 @@ cdist_backward.gradients("grad_output", "x1", "x2", "cdist")(of_cdist_backward)
 cdist_backward.forward("unsupported", name="_cdist_backward", invited=True)
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="leading")
 def euclidean_dist(x1: Array, x2: Array) -> Array:
     """Euclidean distances by one matrix product: |a - b|^2 = |a|^2 - 2 ab + |b|^2."""
     one, two = (np.sum(x * x, -1, keepdims=True) for x in (x1, x2))
@@ -193,7 +193,7 @@ def _check_distances(x1: Tensor, x2: Tensor, p) -> None:
 # -- distances within one set of rows -----------------------------------------------------------
 
 
-@operator(writes=1, node="PdistBackward0", function=False, method=False)
+@operator(writes=1, node="PdistBackward0", function=False, method=False, batching="fallback")
 def pdist_forward(self: Array, p) -> Array:
     if self.shape[0] > 1 and self.shape[1]:
         require_full_precision(self, "pdist")

@@ -14,9 +14,11 @@ import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_functions import reduced
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.definition import (
+    OPERATORS,
     Array,
     formula_operation,
     function,
@@ -26,13 +28,14 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.out import named_out, refusing_gradients, store, store_exactly, stored
+from impl.dispatch.vmap_rules import hide, with_dims
 from impl.operators.pointwise.halved_ties import (
     larger,
     larger_before_nan,
     smaller,
     smaller_before_nan,
 )
-from impl.operators.reductions.reductions import restore
+from impl.operators.reductions.reductions import flat, restore
 from impl.tensor.memory_overlap import check_disjoint, is_disjoint
 from impl.tensor.tensor import Tensor, new
 
@@ -89,7 +92,7 @@ def count_of(mask, like):
     return like.dtype.type(np.count_nonzero(mask))
 
 
-tensor_ops.is_nan = lambda value: bool(np.isnan(value._raw))
+tensor_ops.is_nan = lambda value: not value.is_meta and bool(np.isnan(value._raw))
 tensor_ops.count_of = lambda mask, like: mask.sum()
 
 
@@ -144,6 +147,16 @@ max_all = _of_all("max", np.max)
 min_all = _of_all("min", np.min)
 
 
+@max_all.batches
+def _max_of_batch(args, level):
+    return hide(FUNCTIONS["max"](flat(args[0], level), 1)[0], level)
+
+
+@min_all.batches
+def _min_of_batch(args, level):
+    return hide(FUNCTIONS["min"](flat(args[0], level), 1)[0], level)
+
+
 def _tied_mean(F, self_t, self, result, dim, keepdim):
     axes = None if dim is None else wrap_dims(dim, self.ndim)
     mask = self == (result if dim is None else restore(F, result, axes, keepdim, self.ndim))
@@ -169,6 +182,7 @@ def _of_dims(name: str, reduction, words: str):
     kernel.__name__ = f"{name}_dim"
     facts: dict[str, Any] = {"torch_name": name, "layout_sensitive": True, "writes": 1}
     facts["complex"] = NoComplex({"amax": "max_values_cpu", "amin": "min_values_cpu"}[name])
+    facts["batching"] = "dims"
     node = f"{name.capitalize()}Backward0"
     op = operator(node=node, function=False, method=False, **facts)(kernel)
     op.checks_out(_same_dtype, first=True)
@@ -201,6 +215,7 @@ amin_dim = _of_dims("amin", np.min, "minimum")
     function=False,
     method=False,
     complex=NoComplex(text="aminmax not implemented for {}", error=TypeError),
+    batching="dims",
 )
 def aminmax_dim(self: Array, dim, keepdim) -> Array:
     if self.size == 0 and dim is None:
@@ -216,6 +231,14 @@ def aminmax_dim(self: Array, dim, keepdim) -> Array:
     if dim is None and keepdim:
         axis = tuple(range(array.ndim))
     return array.min(axis=axis, keepdims=keepdim), array.max(axis=axis, keepdims=keepdim)
+
+
+@aminmax_dim.batches
+def _aminmax_of_batch(args, level):
+    batch, dim, keepdim = args
+    if dim is None and not keepdim:
+        return hide(aminmax_dim(flat(batch, level), 1, False), level)
+    return NotImplemented if dim is None else with_dims(aminmax_dim, args, level)
 
 
 def _aminmax_backward(F, self, dim, keepdim, grad_min, grad_max, min, max):
@@ -308,6 +331,7 @@ def _of_dim(name: str, arg):
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
     refused = NoComplex(text=f"{name}(): does not support complex input", error=TypeError)
     facts: dict[str, Any] = {"writes": 2, "complex": refused}
+    facts["batching"] = "dims"
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
     op.differentiable("values").gradient(self=selected).forward(values=read_at)
     return op
@@ -392,9 +416,23 @@ def _argument(name: str, arg, words: str) -> None:
         f"The index of the {words}, the first of several; not differentiable (torch.{name})."
     )
     refused = NoComplex(text=f"{name}(): does not support complex input", error=TypeError)
-    operator(complex=refused)(kernel)
+    op = operator(complex=refused, batching="dims")(kernel)
+
+    @op.batches
+    def of_batch(args, level):
+        batch, dim, keepdim = args
+        if dim is None and not keepdim:
+            return hide(op(flat(batch, level), 1, False), level)
+        return NotImplemented if dim is None else with_dims(op, args, level)
+
     FUNCTIONS[name] = taking_out(FUNCTIONS[name], storing=store_exactly)
 
 
 _argument("argmax", np.argmax, "maximum")
 _argument("argmin", np.argmin, "minimum")
+
+
+for _name in ("max_dim", "min_dim"):
+    OPERATORS[_name].on_large_meta(reduced(None, np.int64))
+for _name in ("argmax", "argmin"):
+    OPERATORS[_name].on_large_meta(reduced(np.int64))

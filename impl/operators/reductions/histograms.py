@@ -34,7 +34,7 @@ def bincount_weighted(weights: Array, values, minlength) -> Array:
 bincount_weighted.gradient(weights=no_derivative("bincount"))
 
 
-@function("bincount")
+@function("bincount", batching="fallback")
 def bincount(input, weights=None, minlength=0):
     """The frequencies (int64) of the integers from 0 in a tensor (n,), of `minlength` at least
     (torch.bincount).

@@ -6,6 +6,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import bool_, uint8
+from impl.core.meta_functions import reduced
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import store
 
@@ -28,12 +29,12 @@ def _as_stored(input, out):
     return input.detach().to(uint8) if out is not None and out.dtype is uint8 else input
 
 
-@operator(function=False, method=False, writes=1)
+@operator(function=False, method=False, writes=1, batching="dims")
 def all_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.all, self, dim, keepdim)
 
 
-@operator(function=False, method=False, writes=1)
+@operator(function=False, method=False, writes=1, batching="dims")
 def any_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.any, self, dim, keepdim)
 
@@ -58,3 +59,7 @@ def any_(input, dim=None, keepdim=False, *, out=None):
 def count_nonzero(input, dim=None):
     """How many elements differ from zero (torch.count_nonzero)."""
     return (input != 0).sum(dim)
+
+
+for _op in (any_dim, all_dim):
+    _op.on_large_meta(reduced(np.bool_))

@@ -23,6 +23,7 @@ from impl.operators.reductions.variance import (
     outputs=("result0", "result1"),
     function=False,
     method=False,
+    batching="dims",
 )
 def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     value, mean = variance_and_mean(self, dim, correction, keepdim)
@@ -35,6 +36,7 @@ def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     outputs=("result0", "result1"),
     function=False,
     method=False,
+    batching="dims",
 )
 def std_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     value, mean = variance_and_mean(self, dim, correction, keepdim)

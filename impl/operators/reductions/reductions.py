@@ -15,11 +15,13 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
 from impl.dispatch.out import named_out, stored_reduction, working_dtype
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
@@ -70,6 +72,26 @@ def restore(F, value, dims, keepdim: bool, ndim: int):
     return value
 
 
+def flat(value, level):
+    """The examples of a batch, each as one dimension; those of no dimensions have one element."""
+    whole = fronted(value, level)
+    return whole if whole._raw.ndim == 2 else whole.reshape(level.size, -1)
+
+
+def over_all(all_op, dim_op) -> None:
+    """State the batching rule of a reduction of all elements: the one over all dimensions but the
+    mapped one."""
+
+    @all_op.batches
+    def of_batch(args, level):
+        batch, *rest = args
+        value = fronted(batch, level)
+        if value._raw.ndim == 1:
+            value = value.unsqueeze(1)
+        axes = tuple(range(1, value._raw.ndim))
+        return hide(dim_op(value, axes, False, *rest), level)
+
+
 def reduced_size(shape, dims=None) -> int:
     """How many elements of `shape` go into one of the result."""
     return math.prod(shape[d] for d in wrap_dims(dims, len(shape)))
@@ -88,7 +110,12 @@ sum_all.forward("linear")
 
 
 @operator(
-    node="SumBackward1", function=False, method=False, writes=1, saved_as=SavedAs(dim_as_tuple=True)
+    node="SumBackward1",
+    function=False,
+    method=False,
+    writes=1,
+    saved_as=SavedAs(dim_as_tuple=True),
+    batching="dims",
 )
 def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     return accumulate(np.sum, _summable(self, dtype), wrap_dims(dim, self.ndim), keepdim)
@@ -105,6 +132,7 @@ sum_dim.gradient(
     self=lambda F, grad, self_shape, dim, keepdim: sum_backward(F, grad, self_shape, dim, keepdim)
 )
 sum_dim.forward("linear")
+over_all(sum_all, sum_dim)
 
 
 # The default of a dimension that may be None: `sum(None)` is the overload with dimensions.
@@ -162,6 +190,7 @@ mean_all.forward("linear")
     writes=2,
     written_by="sum",
     saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel"), dim_as_tuple=True),
+    batching="dims",
 )
 def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     dims = wrap_dims(dim, self.ndim)
@@ -174,6 +203,7 @@ mean_dim.gradient(
     )
 )
 mean_dim.forward("linear")
+over_all(mean_all, mean_dim)
 
 
 def _no_mean(name: str, kind: dtype, what: str) -> str:
@@ -216,6 +246,7 @@ _NO_COMPLEX_NANSUM = "nansum on CPU does not support complex inputs"
     function=False,
     method=False,
     complex=NoComplex(text=_NO_COMPLEX_NANSUM),
+    batching="dims",
 )
 def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     floating = BY_NUMPY[self.dtype].category > INTEGRAL
@@ -296,7 +327,7 @@ def prod_all(self: Array, dtype=None) -> Array:
     return _product(_summable(self, dtype))
 
 
-@operator(node="ProdBackward1", **_PRODUCT)
+@operator(node="ProdBackward1", **_PRODUCT, batching="dims")
 def prod_dim(self: Array, dim, keepdim=False, dtype=None) -> Array:
     dim = wrap_dim(dim, self.ndim)
     return _product(_summable(self, dtype), dim if self.ndim else None, keepdim)
@@ -356,6 +387,13 @@ prod_all.forward(
         F.sum_all(_prod_backward(F, F.ones_like(result), self, result) * F.conj(self_t))
     )
 )
+
+
+@prod_all.batches
+def _prod_of_batch(args, level):
+    return hide(prod_dim(flat(args[0], level), 1, False, *args[1:]), level)
+
+
 prod_dim.gradient(self=_prod_dim_backward)
 prod_dim.forward(
     lambda F, self_t, self, result, dim, keepdim: F.conj(
@@ -383,6 +421,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @formula_operation
 def count_zeros(value) -> int:
+    if is_meta(value):
+        return 0
     return value.size - np.count_nonzero(value)
 
 

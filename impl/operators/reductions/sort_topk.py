@@ -17,6 +17,7 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import named_out, store_exactly, storing_same, typed_out
+from impl.dispatch.vmap_rules import hide
 from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
     evenly,
@@ -28,6 +29,7 @@ from impl.operators.reductions.extrema import (
     selected,
     to_index,
 )
+from impl.operators.reductions.reductions import flat
 from impl.tensor import memory_overlap
 from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
@@ -62,7 +64,7 @@ def _define_sort(name: str, node: str):
     refused = NoComplex(text=" Sort does not support complex dtypes on CPU", error=TypeError)
     facts: dict[str, Any] = {"complex": refused, "writes": int(name == "sort_default")}
     settings = {**facts, "function": False, "method": False, "fresh": True}
-    op = operator(node=node, outputs=outputs, **settings)(kernel)
+    op = operator(node=node, outputs=outputs, batching="dims", **settings)(kernel)
     op.laid_out_as(copied_layout)
     return op
 
@@ -77,6 +79,7 @@ sort_stable = _define_sort("sort_stable", "SortBackward1")
     function=False,
     method=False,
     complex=NoComplex(text=" topk does not support complex dtypes on CPU", error=TypeError),
+    batching="dims",
 )
 def topk_dim(self: Array, k, dim, largest, sorted=True) -> Array:
     array = np.asarray(self)
@@ -154,6 +157,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     method=False,
     writes=1,
     complex=NoComplex("kthvalue_cpu"),
+    batching="dims",
 )
 def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
     array = np.asarray(self)
@@ -235,9 +239,15 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     all_op = operator(node=f"{node}0", complex=NoComplex("median_cpu"), **hidden)(of_all)
     all_op.gradient(self=evenly).forward(read_evenly)
     outputs = ("values", "indices")
-    hidden |= {"complex": NoComplex("median_out"), "writes": 1}
+    hidden |= {"complex": NoComplex("median_out"), "writes": 1, "batching": "dims"}
     dim_op = operator(node=f"{node}1", outputs=outputs, **hidden)(along)
     dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
+
+    @all_op.batches
+    def of_batch(args, level):
+        if not args[0]._raw.size:
+            return NotImplemented
+        return hide(dim_op(flat(args[0], level), 1, False)[0], level)
 
     pair = indexed(name)
 
@@ -266,6 +276,7 @@ _define_median("nanmedian", True, " of what is not NaN")
     method=False,
     writes=2,
     complex=NoComplex("mode_cpu"),
+    batching="dims",
 )
 def mode_dim(self: Array, dim, keepdim) -> Array:
     array = np.asarray(self)
@@ -373,6 +384,7 @@ def _define_running(name: str, better, words: str) -> None:
     kernel.__name__ = f"{name}_dim"
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
     facts: dict[str, Any] = {"complex": NoComplex(f"{name}_cpu"), "writes": 1}
+    facts["batching"] = "dims"
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
     op.differentiable("values").gradient(self=_running_backward)
     op.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))

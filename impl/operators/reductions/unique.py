@@ -11,6 +11,7 @@ import numpy as np
 
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.not_implemented import not_differentiated, not_implemented, not_on_meta
 from impl.tensor.tensor import new
@@ -115,12 +116,14 @@ def _asked_for(results, return_inverse: bool, return_counts: bool) -> tuple:
 
 
 @native("_unique2")
+@RULES["dynamic"]
 def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
     """The distinct elements in ascending order."""
     return _asked_for(unique2(input), return_inverse, return_counts)
 
 
 @native("unique_dim")
+@RULES["dynamic"]
 def _unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
     """The distinct slices along `dim`, in the order of their elements; with inverse and counts,
     asked for or not."""
@@ -128,6 +131,7 @@ def _unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=Fal
 
 
 @native()
+@RULES["dynamic"]
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements, or slices along `dim`, that differ from the one before; of slices with inverse
     and counts, asked for or not."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
-from impl.dispatch.definition import Array, function, operator
+from impl.core.meta_functions import reduced
+from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.out import fit
 from impl.operators.reductions.reductions import reduced_size, restore
 from impl.tensor.tensor import Tensor
@@ -77,6 +78,7 @@ def _written_by(args) -> str | None:
     layout_sensitive=True,
     writes=1,
     written_by=_written_by,
+    batching="dims",
 )
 def var_correction(self: Array, dim, correction, keepdim) -> Array:
     return variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
@@ -108,6 +110,7 @@ var_correction.gradient(self=var_backward)
     layout_sensitive=True,
     writes=1,
     written_by=_written_by,
+    batching="dims",
 )
 def std_correction(self: Array, dim, correction, keepdim) -> Array:
     return np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))
@@ -193,3 +196,9 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
     return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)
+
+
+for _name in ("var_correction", "std_correction"):
+    OPERATORS[_name].on_large_meta(
+        lambda self, dim, correction, keepdim: reduced(None)(self, dim, keepdim)
+    )

@@ -79,7 +79,7 @@ def _div(self, other):
 
 
 div_scalar.sparse(_div)
-to_copy.sparse(lambda self, numpy_dtype, strides, device: self.converted(numpy_dtype))
+to_copy.sparse(lambda self, numpy_dtype, strides, device=None: self.converted(numpy_dtype))
 sum_all.sparse(lambda self, dtype: sum_all.kernel(self.values, dtype))
 clone_layout.sparse(
     lambda self, strides: SparseArray(

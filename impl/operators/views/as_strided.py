@@ -7,6 +7,7 @@ from impl.core.strides import may_overlap
 from impl.dispatch.definition import OfArguments, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.view_operator import view
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.geometry import Geometry, check_offset
 from impl.tensor.tensor import Tensor
 
@@ -32,6 +33,14 @@ def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
     if any(n < 0 for n in size) and 0 not in size:
         raise RuntimeError(_overflow(size, stride))
     return Geometry(tuple(size), tuple(stride), offset)
+
+
+@as_strided.batches
+def _as_strided_of_batch(args, level):
+    batch, size, stride, *offset = args
+    value = fronted(batch, level)
+    steps = (value.stride(0), *stride)
+    return hide(as_strided(value, (level.size, *size), steps, *offset), level)
 
 
 def _overflow(size, stride) -> str:

@@ -11,7 +11,7 @@ from impl.dispatch.out import store_resized
 from impl.dispatch.record import underived_out
 
 
-@operator(method=False, node="DiagonalBackward0_copy", writes=1)
+@operator(method=False, node="DiagonalBackward0_copy", writes=1, batching="dims")
 def diagonal_copy(self: Array, offset=0, dim1=0, dim2=1) -> Array:
     """A copy of `diagonal` (torch.diagonal_copy)."""
     return np.array(array_ops.diagonal(self, offset, dim1, dim2), order="C")
@@ -21,7 +21,7 @@ diagonal_copy.gradient(self="F.diagonal_backward(grad, self_shape, offset, dim1,
 diagonal_copy.forward("linear")
 
 
-@operator(writes=2)
+@operator(writes=2, batching="dims")
 def diag_embed(self: Array, offset=0, dim1=-2, dim2=-1) -> Array:
     """Matrices whose diagonals are the last dimension, zeros elsewhere (torch.diag_embed)."""
     ndim = self.ndim + 1

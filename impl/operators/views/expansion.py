@@ -10,6 +10,7 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
 from impl.dispatch import view_operator
 from impl.dispatch.definition import function
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.geometry import Geometry
 
 
@@ -62,6 +63,15 @@ def _leading(size: int, dim: int) -> str:
         f"The expanded size of the tensor ({size}) isn't allowed in a leading, non-existing "
         f"dimension {dim}"
     )
+
+
+@expand_.batches
+def _expand_of_batch(args, level):
+    value, size = fronted(args[0], level), args[1]
+    lead = len(size) - args[0]._raw.ndim
+    if lead > 0:
+        value = value.view(level.size, *(1,) * lead, *args[0]._raw.shape)
+    return hide(tensor_ops.expand(value, (level.size, *size)), level)
 
 
 expand_.gradient(self=lambda F, grad, self_shape: grad if self_shape else F.sum_all(grad))

@@ -18,6 +18,7 @@ from impl.core.state import STATE
 from impl.core.strides import element_strides, is_contiguous
 from impl.dispatch import view_operator
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.operators.views.view_dtype import reinterpreted
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor
@@ -45,10 +46,15 @@ def reshape_alias(self: Geometry, size, stride) -> Geometry:
     return Geometry(tuple(size), tuple(stride), self.offset)
 
 
+@reshape_alias.batches
+def _reshape_of_batch(args, level):
+    return hide(_reshape(fronted(args[0], level), (level.size, *args[1])), level)
+
+
 reshape_alias.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def unsafe_view(self: Array, size) -> Array:
     """Other sizes for a temporary: not a view to autograd, though its memory is not copied."""
     return self.reshape(size)
@@ -226,6 +232,13 @@ def _unsqueezed(F, grad, shape, dims):
         if shape[d] == 1:
             grad = F.unsqueeze(grad, d)
     return grad
+
+
+@squeeze_all.batches
+def _squeeze_all_of_batch(args, level):
+    value = fronted(args[0], level)
+    shape = [n for n in args[0]._raw.shape if n != 1]
+    return hide(tensor_ops.view(value, (level.size, *shape)), level)
 
 
 squeeze_all.gradient(

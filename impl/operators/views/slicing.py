@@ -7,6 +7,7 @@ import operator as _python
 import numpy as np
 
 from impl.core.dims import wrap_dim
+from impl.core.meta_functions import of_sizes
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import view_operator
 from impl.dispatch.definition import Array, function, operator
@@ -48,7 +49,7 @@ def select(self: Geometry, dim, index) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def select_backward(grad_output: Array, input_sizes, dim, index) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype)
     result[(slice(None),) * wrap_dim(dim, len(input_sizes)) + (index,)] = grad_output
@@ -91,7 +92,7 @@ def slice_(self: Geometry, dim=0, start=None, end=None, step=1) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def slice_backward(grad_output: Array, input_sizes, dim, start, end, step) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype)
     dim = wrap_dim(dim, len(input_sizes))
@@ -180,7 +181,7 @@ def diagonal(self: Geometry, offset=0, dim1=0, dim2=1) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def diagonal_backward(grad_output: Array, input_sizes, offset, dim1, dim2) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype)
     array_ops.diagonal(result, offset, dim1, dim2)[...] = grad_output
@@ -225,7 +226,7 @@ def unfold(self: Geometry, dimension, size, step) -> Geometry:
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="dims")
 def unfold_backward(grad_in: Array, input_sizes, dim, size, step) -> Array:
     result = np.zeros(input_sizes, grad_in.dtype)
     windows = array_ops.unfold(result, dim, size, step)
@@ -239,3 +240,7 @@ def unfold_backward(grad_in: Array, input_sizes, dim, size, step) -> Array:
 unfold.gradient(self="F.unfold_backward(grad, self_shape, dimension, size, step)")
 unfold_backward.gradient(grad_in=lambda F, grad, dim, size, step: F.unfold(grad, dim, size, step))
 unfold_backward.forward("linear")
+
+
+for _op in (select_backward, slice_backward):
+    _op.on_large_meta(of_sizes)

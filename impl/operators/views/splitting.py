@@ -9,6 +9,7 @@ from impl.core.state import STATE
 from impl.dispatch import view_operator
 from impl.dispatch.definition import function, native
 from impl.dispatch.facts import SavedAs
+from impl.tensor.batched_tensor import BatchedTensor, physical
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor
 
@@ -150,6 +151,8 @@ def _unrelated(results):
         return results
     for result in results:
         for part in (result, result._tangent):
+            if isinstance(part, BatchedTensor):
+                part = physical(part)
             if part is not None:
                 part._view = None
                 part._storage = part._storage.sharing()

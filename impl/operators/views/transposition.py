@@ -11,6 +11,7 @@ from impl.core.sizes import sizes_given
 from impl.dispatch import view_operator
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.operators.views import as_strided
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor
@@ -49,6 +50,12 @@ def t(self: Geometry) -> Geometry:
 
 
 t.gradient(self="F.t(grad)")
+
+
+@t.batches
+def _t_of_batch(args, level):
+    value = fronted(args[0], level)
+    return hide(transpose(value, 1, 2) if value._raw.ndim == 3 else tensor_ops.alias(value), level)
 
 
 @function("t_", torch=False)
@@ -96,6 +103,13 @@ def _inverse(dims) -> tuple[int, ...]:
     for i, d in enumerate(dims):
         result[d % len(dims)] = i
     return tuple(result)
+
+
+@permute_.batches
+def _permute_of_batch(args, level):
+    value, dims = fronted(args[0], level), args[1]
+    order = (0, *(wrap_dim(d, len(dims)) + 1 for d in dims))
+    return hide(tensor_ops.permute(value, order), level)
 
 
 permute_.gradient(self=lambda F, grad, dims: F.permute(grad, _inverse(dims)))

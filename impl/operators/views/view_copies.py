@@ -16,6 +16,7 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.grad_mode import no_grad
 from impl.core.memory_formats import contiguous_format
+from impl.core.meta_arrays import row_major_copy
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import sizes_of
 from impl.core.strides import element_strides
@@ -51,7 +52,7 @@ class ViewCopy(ViewOperator):
         OPERATORS[self.name] = self
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
-        copies = [new(np.array(v._raw, order="C")) for v in super().views(tensor, args)]
+        copies = [new(row_major_copy(v._raw)) for v in super().views(tensor, args)]
         if tensor._inference:
             inference_mode.count_making(self, (tensor, *args), copies)
         return copies
@@ -216,7 +217,7 @@ def view_copy(input, size):
     return _view(input, sizes_of((size,)))
 
 
-@operator(out=True)
+@operator(out=True, batching="dims")
 def narrow_copy(self: Array, dim, start, length) -> Array:
     """A copy of `narrow` (torch.narrow_copy). Raises RuntimeError for elements that do not exist,
     IndexError for a dimension or a start out of range."""
@@ -251,7 +252,7 @@ narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start 
 narrow_copy.forward("linear")
 
 
-@operator(node="NotImplemented", method=False)
+@operator(node="NotImplemented", method=False, batching="dims")
 def detach_copy(self: Array) -> Array:
     """A copy; recorded, but its backward raises, as in torch (torch.detach_copy)."""
     return np.array(self)
@@ -261,7 +262,7 @@ detach_copy.gradients("self")(no_derivative("detach_copy"))
 _published(tensor_ops.detach_copy)
 
 
-@operator(node="ViewAsRealBackward0_copy", method=False)
+@operator(node="ViewAsRealBackward0_copy", method=False, batching="dims")
 def view_as_real_copy(self: Array) -> Array:
     """Complex numbers as pairs of real ones, copied (torch.view_as_real_copy)."""
     if self.dtype.kind != "c":
@@ -277,6 +278,7 @@ _published(tensor_ops.view_as_real_copy)
     node="ViewAsComplexBackward0_copy",
     method=False,
     complex=NoComplex(derivative="view_as_complex_copy"),
+    batching="dims",
 )
 def view_as_complex_copy(self: Array) -> Array:
     """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy); its backward

@@ -89,6 +89,7 @@ def _cast(src, dtype):
     writes=2,
     complex=NoComplex(derivative="select_scatter"),
     saved_as=SavedAs(parts=()),
+    batching="dims",
 )
 def select_scatter(self: Array, src: Array, dim, index) -> Array:
     """A copy in which `select(dim, index)` is `src` (torch.select_scatter)."""
@@ -110,6 +111,7 @@ select_scatter.forward("linear")
     writes=2,
     complex=NoComplex(derivative="slice_scatter"),
     saved_as=SavedAs(parts=()),
+    batching="dims",
 )
 def slice_scatter(self: Array, src: Array, dim=0, start=None, end=None, step=1) -> Array:
     """A copy in which a slice is `src` (torch.slice_scatter)."""
@@ -126,7 +128,7 @@ slice_scatter.forward("linear")
 FUNCTIONS["slice_scatter"] = underived_out("aten::slice_scatter")(FUNCTIONS["slice_scatter"])
 
 
-@operator(writes=2, kind=_Scatter, out=True, saved_as=SavedAs(parts=()))
+@operator(writes=2, kind=_Scatter, out=True, saved_as=SavedAs(parts=()), batching="dims")
 def diagonal_scatter(self: Array, src: Array, offset=0, dim1=0, dim2=1) -> Array:
     """A copy in which a diagonal is `src` (torch.diagonal_scatter)."""
     return _scattered(self, src, array_ops.diagonal, offset, dim1, dim2)

@@ -78,6 +78,10 @@ async function programNodes(program) {
   const about = [["rule", program.rule], ["area", program.area], ["operator", program.operator], ["dtype", program.dtype]]
     .filter(([, text]) => text)
     .map(([word, text]) => element("span", {}, element("span", { class: "muted" }, `${word} `), word === "rule" ? element("a", { href: `#${quotedId(text)}` }, visible(text)) : visible(text)));
+  if (program.rule && site.specification) {
+    const label = `${plain(program.rule)} in the specification`;
+    about.push(element("a", { href: ruleAddress(site.specification, program.area, program.rule), "aria-label": label }, "specification"));
+  }
   return [
     element("p", { class: "sentence" }, sentenceNodes(program.sentence ?? "")),
     element("p", { class: "about" }, about),

@@ -1,17 +1,15 @@
-// Mistakes of a device that are made on purpose: PRETEND_FAULT names one, and the suite has to notice it.
+// Mistakes of a device, made on purpose: PRETEND_FAULT names one, and the suite has to notice it.
 #pragma once
 
-#include <cstdlib>
-#include <string>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <vector>
 
 namespace pretend {
 
-inline bool fault(const char* name) {
-  static const std::string chosen = [] {
-    const char* value = std::getenv("PRETEND_FAULT");
-    return std::string(value ? value : "");
-  }();
-  return chosen == name;
-}
+bool fault(const char* name);
+
+// Run an operator in the way of the chosen fault; false where that has none of its own.
+bool spoiled(const c10::OperatorHandle& op, std::vector<c10::IValue>* stack);
 
 } // namespace pretend

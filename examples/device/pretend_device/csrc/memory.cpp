@@ -173,6 +173,11 @@ c10::DataPtr window_of(const c10::DataPtr& memory) {
   if (memory.get() == nullptr) {
     return {nullptr, c10::Device(c10::kCPU)};
   }
+  if (memory.get_deleter() != &release && device_of(memory.get()) >= 0) {
+    // A tensor on the memory of another, which its maker keeps alive: torch.save makes one.
+    const auto shift = pages().window - pages().address;
+    return {static_cast<char*>(memory.get()) + shift, c10::Device(c10::kCPU)};
+  }
   const auto& block = block_of(memory);
   return pointer(block->window, block);
 }

@@ -22,6 +22,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 namespace pretend {
 namespace {
 
@@ -104,6 +106,10 @@ Tensor& set_nothing(Tensor& self) {
       self, c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::GetAllocator(c10::kPrivateUse1), true));
 }
 
+Tensor view(const Tensor& self, c10::IntArrayRef size) {
+  return at::native::view(fault("view_copies") ? self.clone() : self, size);
+}
+
 // ---------------------------------------------------------------------------------------- copies
 
 // What is wrong with a copy has to be said when it is asked for: work that raises ends the process.
@@ -117,9 +123,18 @@ void check_copy(const Tensor& self, const Tensor& target) {
       .build();
 }
 
+bool is_same_memory(const Tensor& self, const Tensor& target) {
+  return self.is_alias_of(target) && self.dtype() == target.dtype() && self.sizes() == target.sizes() &&
+      self.strides() == target.strides() && self.storage_offset() == target.storage_offset() &&
+      self.is_conj() == target.is_conj() && self.is_neg() == target.is_neg();
+}
+
 Tensor copy_from(const Tensor& self, const Tensor& target, bool /*non_blocking*/) {
+  if (is_same_memory(self, target)) {
+    return target;
+  }
   check_copy(self, target);
-  if (self.numel() == 0) {
+  if (target.numel() == 0) {
     return target;
   }
   if (self._is_zerotensor()) {
@@ -157,9 +172,9 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 }
 
 Tensor& fill_(Tensor& self, const at::Scalar& value) {
-  // Raises where the dtype cannot hold the value.
-  const auto filling = at::empty({1}, self.options().device(c10::kCPU)).fill_(value).squeeze();
-  queue(self.device().index(), [written = in_window(self), filling] { written.fill_(filling); });
+  // Raises where the dtype cannot hold the value, which is not asked of a single element.
+  at::empty({std::min<int64_t>(self.numel(), 2)}, self.options().device(c10::kCPU)).fill_(value);
+  queue(self.device().index(), [written = in_window(self), value] { written.fill_(value); });
   return self;
 }
 
@@ -197,7 +212,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("set_", set_nothing);
   library.impl("set_.source_Tensor", TORCH_FN(at::native::set_tensor_));
   library.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
-  library.impl("view", TORCH_FN(at::native::view));
+  library.impl("view", view);
   library.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
   library.impl("unfold", TORCH_FN(at::native::unfold));
   library.impl("view_as_real", TORCH_FN(at::native::view_as_real));

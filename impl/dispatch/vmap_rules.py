@@ -1,0 +1,317 @@
+"""Batching rules of operators: how torch.func.vmap applies them to batched tensors
+(ATen/functorch/BatchRules*.cpp).
+
+A rule makes the arguments for the values of batched tensors from those for batched tensors, with
+the mapped dimension in front; the operator is applied to them, and the mapped dimension of its
+results is the first. An operator states its rule in its definition (`batching=`):
+
+    pointwise   operands broadcast behind the mapped dimension (elementwise operators, by default)
+    dims        parameters that name dimensions count from the next one, those that are sizes begin
+                with the size of the batch (views, by default)
+    leading     the operator takes any dimensions in front, and every operand has the mapped one
+    flat        the operator takes the elements of one example as one dimension, by `dims` of
+                another operator
+
+or registers a function (`Operator.batches`). The operator is applied to each example where there is
+no rule (ATen/functorch/BatchedFallback.cpp).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import result_dtype
+from impl.core.registry import FUNCTIONS, method_of, tensor_ops
+from impl.dispatch.aten_names import overload_of
+from impl.tensor.batched_tensor import BatchedTensor, batched, moved, with_dim
+from impl.tensor.tensor import Tensor
+
+_UNBATCHED = (
+    "vmap: {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+    "over but `self` not being vmapped over {1}. Please try to use out-of-place operators instead "
+    "of {0}. If said operator is being called inside the PyTorch framework, please file a bug "
+    "report instead."
+)
+# The operators in place that are composed, so that the composition meets the unbatched target;
+# those of torch's common rule for arithmetic; and those whose rules name themselves.
+_MEETS_TARGET = {"add", "atan2", "copysign"}
+_ARITHMETIC = {
+    *("sub", "mul", "div", "copy", "clamp_min", "clamp_max", "masked_fill", "masked_fill_scalar"),
+    *("masked_fill_tensor", "logical_and", "logical_or", "logical_xor"),
+}
+_NAMED = {
+    **{"fill_tensor_inplace": "fill_", "index_put": "index_put_", "index_put_impl": "index_put_"},
+    "index_add": "index_add_",
+}
+# The operators in place that torch has no rules for.
+_SLOW_WRITES = {
+    *("addcdiv_", "addcmul_", "clamp_", "cumprod_along_", "cumsum_along_", "fmod_.Tensor"),
+    *("eq_.Tensor", "ge_.Tensor", "gt_.Tensor", "le_.Tensor", "lt_.Tensor", "ne_.Tensor"),
+    *("hypot_", "index_copy_", "lerp_.Tensor", "masked_scatter_", "pow_.Tensor", "square_"),
+    *("remainder_.Tensor", "tril_", "triu_", "xlogy_"),
+}
+_SLOW = (
+    "There is a performance drop because we have not yet implemented the batching rule for "
+    "aten::{}. Please file us an issue on GitHub so that we can prioritize its implementation."
+)
+_DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
+_SIZES = {"size", "input_sizes", "sizes", "repeats"}
+
+
+def is_at(value: Any, level) -> bool:
+    """Whether a value is a tensor that is batched at a level (not one in it)."""
+    return type(value) is BatchedTensor and value._level is level
+
+
+def fronted(value: Any, level) -> Any:
+    """The value of a batched tensor with the mapped dimension in front; any other as it is."""
+    return moved(value._value, value._dim, 0) if is_at(value, level) else value
+
+
+def ensured(value: Any, level) -> Any:
+    """`fronted`, of a tensor that is not batched an expansion."""
+    return with_dim(value, level, 0) if isinstance(value, Tensor) else value
+
+
+def _rank(value: Any) -> int:
+    return value._raw.ndim if isinstance(value, Tensor) else 0
+
+
+def padded(batch: Any, rank: int, level) -> Any:
+    """`fronted`, with dimensions of size one behind the mapped one up to a rank."""
+    value = fronted(batch, level)
+    missing = rank - _rank(batch)
+    if not is_at(batch, level) or not missing:
+        return value
+    size, *rest = value._raw.shape
+    return value.view(size, *(1,) * missing, *rest)
+
+
+def pointwise(op, args: tuple, level) -> list:
+    """Broadcast the operands behind the mapped dimension."""
+    tensors = [args[i] for i in op.tensor_positions if isinstance(args[i], Tensor)]
+    rank = max(map(_rank, tensors), default=0)
+    made = [*args]
+    for i in op.tensor_positions:
+        made[i] = padded(args[i], rank, level)
+        if rank and is_at(args[i], level) and not _rank(args[i]) and op.promote is not None:
+            made[i] = _as_number(made[i], args[i], tensors)
+    return made
+
+
+def _as_number(value: Tensor, batch: Tensor, tensors: list) -> Tensor:
+    """A batched tensor without dimensions in the operands' common dtype, as one that has no
+    mapped dimension would be in."""
+    common = result_dtype([t._raw for t in tensors])
+    category = batch.dtype.category
+    kept = common is batch.dtype or category < common.category
+    return value if kept else value.to(common)
+
+
+def dims(op, args: tuple, level) -> list:
+    """Count dimensions from the one behind the mapped one, and put the batch before sizes."""
+    positions = op.tensor_positions or (0,)  # those of views are not annotated as arrays
+    rank = _counted_rank(op, args, positions)
+    made = [*args]
+    for i, name in enumerate(op.parameters):
+        if i in positions:
+            made[i] = ensured(args[i], level) if args[i] is not None else None
+        elif i < len(args) and name in _DIMS:
+            made[i] = _shifted(args[i], rank)
+        elif i < len(args) and name in _SIZES and isinstance(args[i], (tuple, list)):
+            made[i] = (1 if name == "repeats" else level.size, *args[i])
+    return made
+
+
+def _counted_rank(op, args: tuple, positions) -> int:
+    """How many dimensions there are of which a parameter counts one."""
+    if "input_sizes" in op.parameters:
+        return len(args[op.position["input_sizes"]])
+    rank = next(_rank(args[i]) for i in positions if args[i] is not None)
+    return rank + op.name.startswith(("unsqueeze", "diag_embed"))
+
+
+def with_dims(op, args: tuple, level) -> Any:
+    """The results of an operator by the rule `dims`. Of an example without dimensions, dimension
+    zero may be named, as if there were one."""
+    if op.is_view and not args[0]._raw.ndim and op.name == "transpose":
+        return hide(tensor_ops.alias(fronted(args[0], level)), level)
+    made = dims(op, args, level)
+    batch = next((a for a in args if isinstance(a, Tensor)), None)
+    named = any(name in _DIMS for name in op.parameters)
+    if _rank(batch) or not named or op.is_view or op.name == "diag_embed":
+        return hide(op.slow_path(*made), level)
+    if "input_sizes" in op.parameters:
+        return hide(op.slow_path(*made), level)
+    made = [a.unsqueeze(1) if isinstance(a, Tensor) else (1,) if a == () else a for a in made]
+    results = op.slow_path(*made)
+    several = isinstance(results, tuple)
+    flat = [r.squeeze(1) if r._raw.ndim > 1 else r for r in (results if several else (results,))]
+    return hide(tuple(flat) if several else flat[0], level)
+
+
+def _shifted(dim: Any, rank: int) -> Any:
+    if dim is None:
+        return tuple(range(1, rank + 1))
+    if isinstance(dim, (tuple, list)):
+        return tuple(wrap_dim(d, rank) + 1 for d in dim or range(rank))
+    return wrap_dim(dim, rank) + 1
+
+
+def leading(op, args: tuple, level) -> list:
+    """Give every operand the mapped dimension as the first of those in front."""
+    rank = max(_rank(args[i]) for i in op.tensor_positions)
+    made = [*args]
+    for i in op.tensor_positions:
+        if args[i] is not None:
+            value = ensured(args[i], level)
+            missing = rank - _rank(args[i])
+            size, *rest = value._raw.shape
+            made[i] = value.view(size, *(1,) * missing, *rest) if missing else value
+    return made
+
+
+Rule = Callable[[Any, tuple, Any], list]
+RULES: dict[str, Rule] = {"pointwise": pointwise, "dims": dims, "leading": leading}
+
+
+def applied(op, args: tuple, level) -> Any:
+    """The results of an operator for the examples of batched tensors of a level."""
+    if op.batching_function is not None:
+        found = op.batching_function(args, level)
+        if found is not NotImplemented:
+            return found
+    elif op.elementwise and "reduction" in op.parameters:
+        return _reduced(op, args, level)
+    elif op.batching == "dims":
+        return with_dims(op, args, level)
+    elif op.batching in RULES:
+        return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
+    if op.batching == "fallback":
+        warn_slow(op.name)
+    return by_example(op.slow_path, args, level)
+
+
+def warn_slow(name: str) -> None:
+    """Warn, as torch does, of an operator that has no rule there either."""
+    warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
+
+
+def indexed(op, args: tuple, level) -> Any:
+    """The results of an operator whose index, a vector, is the same for all examples; where it is
+    not there is no rule."""
+    index = op.position["index"]
+    if is_at(args[index], level):
+        return NotImplemented
+    made = dims(op, args, level)
+    made[index] = args[index]
+    return hide(op.slow_path(*made), level) if _rank(args[0]) else NotImplemented
+
+
+def _reduced(op, args: tuple, level) -> Any:
+    """The results of a loss: that without a reduction, reduced over each example."""
+    made = pointwise(op, args, level)
+    reduction = op.position["reduction"]
+    how, made[reduction] = made[reduction], 0
+    whole = op.slow_path(*made)
+    if how and whole._raw.ndim > 1:
+        whole = (tensor_ops.mean_dim, tensor_ops.sum_dim)[how - 1](
+            whole, tuple(range(1, whole._raw.ndim))
+        )
+    return hide(whole, level)
+
+
+def hide(results: Any, level) -> Any:
+    """The results of a rule, whose first dimension is the mapped one, as batched tensors."""
+    if isinstance(results, (tuple, list)):
+        return type(results)([hide(result, level) for result in results])
+    return batched(results, 0, level) if isinstance(results, Tensor) else results
+
+
+def written(op, args: tuple, level) -> Tensor:
+    """The target of an operator in place, which is applied to the examples.
+
+    Raises RuntimeError if operands are batched and the target is not.
+    """
+    target = args[0]
+    if not is_at(target, level):
+        return _refused(op, args, level)
+    if (name := overload_of(op.name, args)) in _SLOW_WRITES:
+        warn_slow({"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", "")))
+    if op.is_view:
+        return _viewed(op, target, args, level)
+    ruled = op.batching in RULES and op.batching_function is None
+    made = RULES[op.batching](op, args, level) if ruled else None
+    if made is not None and made[0]._raw.ndim == _rank(target) + 1:
+        op.inplace(*made)
+        target._show(target._value, target._dim)
+        return target
+    for number in range(level.size):
+        op.inplace(*[example(value, number, level) for value in args])
+    target._show(target._value, target._dim)
+    return target
+
+
+def _viewed(op, target: Any, args: tuple, level) -> Tensor:
+    """A batched tensor whose own geometry changes, as that of its value does."""
+    if target._dim == 0 and op.batching_function is None:
+        target._show(op.inplace(*dims(op, args, level)), 0)
+    else:
+        changed = applied(op, args, level)
+        target._show(changed._value, changed._dim)
+    return target
+
+
+def _refused(op, args: tuple, level) -> Tensor:
+    if op.name in _MEETS_TARGET:
+        return op.inplace(args[0], *[fronted(value, level) for value in args[1:]])
+    if op.name in _ARITHMETIC:
+        raise RuntimeError(_UNBATCHED.format("inplace arithmetic", "in a vmap"))
+    if op.name in _NAMED:
+        raise RuntimeError(_UNBATCHED.format(_NAMED[op.name], "in a vmap"))
+    raise RuntimeError(_UNBATCHED.format(f"aten::{op.name}_", f"at level {level.number}"))
+
+
+def by_example(function: Callable, args: tuple, level) -> Any:
+    """The results of a function for each example, stacked. Without examples the results have the
+    sizes of those for zeros."""
+    rows = [
+        function(*[example(value, number, level) for value in args])
+        for number in range(level.size or 1)
+    ]
+    return _stacked(rows, level)
+
+
+def example(value: Any, number: int, level) -> Any:
+    """The part of a value, or of the entries of a list, for one example."""
+    if is_at(value, level):
+        if level.size:
+            return value._value.select(value._dim, number)
+        return tensor_ops.zeros_like(moved(value._value, value._dim, 0).sum(0))
+    if isinstance(value, (list, tuple)):
+        return type(value)([example(entry, number, level) for entry in value])
+    return value
+
+
+def _stacked(rows: list, level) -> Any:
+    if isinstance(rows[0], (tuple, list)):
+        columns = [_stacked(list(column), level) for column in zip(*rows, strict=True)]
+        return type(rows[0])(columns)
+    if not isinstance(rows[0], Tensor):
+        return rows[0]
+    result = FUNCTIONS["stack"](rows)
+    return batched(result if level.size else result.narrow(0, 0, 0), 0, level)
+
+
+@method_of(BatchedTensor)
+def _applied(self, op, args: tuple) -> Any:
+    return applied(op, args, self._level)
+
+
+@method_of(BatchedTensor)
+def _written(self, op, args: tuple) -> Tensor:
+    return written(op, args, self._level)

@@ -1,0 +1,351 @@
+"""Schemas of custom operators: parameters and results, read from annotations or from a text."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from impl.core.devices import device
+from impl.core.dtypes import dtype
+from impl.core.named_types import type_name
+from impl.tensor.tensor import Tensor
+
+_NONE: Any = inspect.Parameter.empty
+# For each type of a parameter its name, and whether there are lists of it, lists of it or None, and
+# lists or None.
+_TYPES: tuple[tuple[Any, str, bool, bool, bool], ...] = (
+    (Tensor, "Tensor", True, True, True),
+    (int, "SymInt", True, False, True),
+    (float, "float", True, False, True),
+    (bool, "bool", True, False, True),
+    (str, "str", False, False, False),
+    (int | float | bool, "Scalar", True, False, False),
+    (dtype, "ScalarType", False, False, False),
+    (device, "Device", False, False, False),
+)
+# The older spellings of lists and sequences in annotations.
+_OLD_LIST, _OLD_SEQUENCE = vars(typing)["List"], vars(typing)["Sequence"]
+_RESULTS: dict[Any, str] = {
+    **{Tensor: "Tensor", _OLD_LIST[Tensor]: "Tensor[]", list[Tensor]: "Tensor[]"},
+    **{int: "SymInt", float: "float", bool: "bool", int | float | bool: "Scalar"},
+}
+_PLAIN_NAMES = {"SymInt": "int", "Scalar": "number"}  # in messages about values
+
+
+def _parameter_types() -> dict[Any, str]:
+    found: dict[Any, str] = {}
+    for kind, name, lists, lists_of_optional, optional_lists in _TYPES:
+        found[kind] = name
+        found[typing.Optional[kind]] = f"{name}?"  # noqa: UP045
+        for is_there, element, suffix in ((lists, kind, ""), (lists_of_optional, kind | None, "?")):
+            if is_there:
+                for generic in (_OLD_SEQUENCE, _OLD_LIST, collections.abc.Sequence, list):
+                    found[generic[element]] = f"{name}{suffix}[]"
+                    if optional_lists:
+                        found[typing.Optional[generic[element]]] = f"{name}{suffix}[]?"  # noqa: UP045
+    return found
+
+
+PARAMETER_TYPES = _parameter_types()
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of a schema; `alias` is the name of the memory that it is written in, or None."""
+
+    name: str
+    type: str
+    default: Any
+    kwarg_only: bool
+    alias: str | None
+
+    def __str__(self) -> str:
+        kind = self.type
+        if self.alias is not None:
+            kind = kind.replace("Tensor", f"Tensor({self.alias}!)", 1)
+        return f"{kind} {self.name}{'' if self.default is _NONE else f'={_literal(self.default)}'}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    text = str(value)
+    if isinstance(value, float) and text.endswith(".0"):
+        text = text[:-1]
+    return text.removeprefix("torch.")
+
+
+class FunctionSchema:
+    """The name, parameters and results of an operator (torch._C.FunctionSchema)."""
+
+    def __init__(self, name: str, arguments: list[Argument], returns: str) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.returns = returns
+        self.positional = [a for a in arguments if not a.kwarg_only]
+        self.mutated = [a.name for a in arguments if a.alias is not None]
+        self.has_lists = any("[]" in a.type and "Tensor" in a.type for a in arguments)
+        self.has_lists |= "Tensor[]" in returns
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        for argument in self.arguments:
+            if argument.kwarg_only and "*" not in parts:
+                parts.append("*")
+            parts.append(str(argument))
+        return f"{self.name}({', '.join(parts)}) -> {self.returns}"
+
+    __repr__ = __str__
+
+    def matched(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The positional arguments up to the last one that is not its default, and those by name.
+
+        Raises RuntimeError, in torch's words, for arguments that do not fit.
+        """
+        if len(args) > len(self.positional):
+            raise RuntimeError(self._excess(len(args)))
+        values = []
+        left = dict(kwargs)
+        for place, argument in enumerate(self.positional):
+            if place < len(args):
+                value = args[place]
+            elif argument.name in left:
+                value = left.pop(argument.name)
+            else:
+                value = self._default(argument)
+            values.append(self._checked(argument, value, place))
+        named = {}
+        for place, argument in enumerate(self.arguments):
+            if argument.kwarg_only:
+                is_given = argument.name in left
+                value = left.pop(argument.name) if is_given else self._default(argument)
+                named[argument.name] = self._checked(argument, value, place)
+        if left:
+            raise RuntimeError(
+                f"Unknown keyword argument '{next(iter(left))}' for operator '{self.name}'. "
+                f"Schema: {self}"
+            )
+        while values and _is_default(values[-1], self.positional[len(values) - 1]):
+            values.pop()
+        return tuple(values), named
+
+    def filled(self, args: tuple) -> tuple:
+        """The positional arguments with the defaults that were left out."""
+        return (*args, *(a.default for a in self.positional[len(args) :]))
+
+    def _excess(self, count: int) -> str:
+        if len(self.positional) < len(self.arguments):
+            return (
+                f"{self.name}() takes {len(self.positional)} positional argument(s) but {count} "
+                f"was/were given.  Declaration: {self}"
+            )
+        return (
+            f"{self.name}() expected at most {len(self.arguments)} argument(s) but received "
+            f"{count} argument(s). Declaration: {self}"
+        )
+
+    def _default(self, argument: Argument) -> Any:
+        if argument.default is _NONE:
+            raise RuntimeError(
+                f"{self.name}() is missing value for argument '{argument.name}'. "
+                f"Declaration: {self}"
+            )
+        return argument.default
+
+    def _checked(self, argument: Argument, value: Any, place: int) -> Any:
+        if argument.type == "float" and type(value) in (int, bool):
+            return float(value)
+        if _fits(argument.type, value):
+            return value
+        base, _, rest = argument.type.partition("[")
+        kind = _PLAIN_NAMES.get(base, base)
+        kind = f"List[{kind}]" if rest else kind
+        shown = type_name(value) if isinstance(value, Tensor) else type(value).__name__
+        cause = (
+            f"Unable to cast {value} to Tensor"
+            if argument.type == "Tensor"
+            else f"Unable to cast Python instance of type {type(value)} to C++ type '?' (#define "
+            "PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
+        )
+        raise RuntimeError(
+            f"{self.name}() Expected a value of type '{kind}' for argument '{argument.name}' but "
+            f"instead found type '{shown}'.\nPosition: {place}\nValue: {value!r}\n"
+            f"Declaration: {self}\nCast error details: {cause}"
+        )
+
+
+def _is_default(value: Any, argument: Argument) -> bool:
+    return type(value) is type(argument.default) and value == argument.default
+
+
+_KINDS: dict[str, tuple] = {
+    "Tensor": (Tensor,),
+    "SymInt": (int,),
+    "int": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "str": (str,),
+    "Scalar": (int, float, complex),
+    "ScalarType": (dtype,),
+    "Device": (device, str),
+}
+
+
+def _fits(kind: str, value: Any) -> bool:
+    if kind.endswith("?"):
+        return value is None or _fits(kind[:-1], value)
+    if kind.endswith("[]"):
+        return isinstance(value, (list, tuple)) and all(_fits(kind[:-2], v) for v in value)
+    return isinstance(value, _KINDS.get(kind, (object,)))
+
+
+# -- from a function's annotations ----------------------------------------------------------------
+
+
+def infer_schema(
+    prototype_function: Callable,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    op_name: str | None = None,
+) -> str:
+    """The schema of a function with annotations, as a text (torch.library.infer_schema).
+
+    Args:
+        mutates_args: the names of the tensors that it changes in place, or "unknown" for all.
+        op_name: the name at the beginning of the text.
+
+    Raises ValueError for annotations, defaults and parameters that a schema has no words for.
+    """
+    schema = schema_of(op_name or "", prototype_function, mutates_args)
+    return str(schema)
+
+
+def schema_of(name: str, function: Callable, mutates_args: str | Iterable[str]) -> FunctionSchema:
+    """The schema of a function with annotations; arguments and errors as `infer_schema`."""
+    signature = inspect.signature(function)
+
+    def refuse(problem: str) -> typing.NoReturn:
+        text = f"infer_schema(func): {problem} Got func with signature {signature})"
+        raise ValueError(text.replace("impl.", "torch."))
+
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that are mutated "
+            "or the string 'unknown'. "
+        )
+    mutated = None if mutates_args == "unknown" else set(mutates_args)
+    arguments = []
+    for place, parameter in enumerate(signature.parameters.values()):
+        kind = _type_of(parameter, function, refuse)
+        writes = "Tensor" in kind if mutated is None else parameter.name in mutated
+        if writes and not kind.startswith("Tensor"):
+            refuse(
+                f"Parameter {parameter.name} is in mutable_args but only Tensors or collections of "
+                "Tensors can be mutated"
+            )
+        alias = f"a{place}" if writes else None
+        only = parameter.kind is parameter.KEYWORD_ONLY
+        arguments.append(Argument(parameter.name, kind, parameter.default, only, alias))
+    unknown = (mutated or set()) - set(signature.parameters)
+    if unknown:
+        refuse(
+            f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args "
+            "should contain the names of all args that the custom op mutates, or just the string "
+            "'unknown' if you don't know."
+        )
+    returns = _returned(_evaluated(signature.return_annotation, function), refuse)
+    return FunctionSchema(name, arguments, returns)
+
+
+def _evaluated(annotation: Any, function: Callable) -> Any:
+    if isinstance(annotation, str):
+        return eval(annotation, getattr(function, "__globals__", {}))
+    return annotation
+
+
+def _type_of(parameter: inspect.Parameter, function: Callable, refuse: Callable) -> str:
+    name = parameter.name
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        refuse("We do not support positional-only args, varargs, or varkwargs.")
+    if parameter.annotation is parameter.empty:
+        refuse(f"Parameter {name} must have a type annotation.")
+    kind = PARAMETER_TYPES.get(_evaluated(parameter.annotation, function))
+    if kind is None:
+        advice = ""
+        if typing.get_origin(parameter.annotation) is tuple:
+            advice = (
+                "We do not support Tuple inputs in schema. As a workaround, please try to use List "
+                "instead. "
+            )
+        refuse(
+            f"Parameter {name} has unsupported type {parameter.annotation}. {advice}"
+            f"The valid types are: {PARAMETER_TYPES.keys()}."
+        )
+    default = parameter.default
+    allowed = (type(None), int, float, bool, str, device, dtype)
+    if default is not parameter.empty and not isinstance(default, allowed):
+        refuse(
+            f"Parameter {name} has an unsupported default value type {type(default)}. Please file "
+            "an issue on GitHub so we can prioritize this."
+        )
+    return str(kind)
+
+
+def _returned(annotation: Any, refuse: Callable) -> str:
+    if annotation is None or annotation is types.NoneType:
+        return "()"
+    if annotation is _NONE:
+        refuse("No return type annotation was provided. Please add one.")
+    parts = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
+    for part in parts:
+        if part not in _RESULTS:
+            refuse(f"Return has unsupported type {annotation}. The valid types are: {_RESULTS}.")
+    names = ", ".join(_RESULTS[part] for part in parts)
+    if parts == (annotation,):
+        return names
+    return f"(({names}))" if len(parts) == 1 else f"({names})"
+
+
+# -- from a text ----------------------------------------------------------------------------------
+
+_PARAMETER = re.compile(r"(\w+)(\(\w+!?\))?((?:\?|\[\d*\])*)\s+(\w+)(?:\s*=\s*(.+))?")
+
+
+def parsed_schema(name: str, text: str) -> FunctionSchema:
+    """The schema that a text such as "(Tensor x, int n=2) -> Tensor" describes.
+
+    Raises RuntimeError for a text that is none.
+    """
+    found = re.fullmatch(r"\s*\w*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
+    if found is None:
+        raise RuntimeError(f"expected a schema such as (Tensor x) -> Tensor, but found: {text}")
+    arguments = []
+    only = False
+    for part in filter(None, (p.strip() for p in found[1].split(","))):
+        if part == "*":
+            only = True
+            continue
+        match = _PARAMETER.fullmatch(part)
+        if match is None:
+            raise RuntimeError(f"expected a type and a name, but found: {part} in {text}")
+        base, alias, suffix, title, default = match.groups()
+        value = _NONE if default is None else _read(default)
+        writes = alias[1:-2] if alias and alias.endswith("!)") else None
+        arguments.append(Argument(title, base + suffix, value, only, writes))
+    return FunctionSchema(name, arguments, found[2])
+
+
+def _read(text: str) -> Any:
+    words = {"None": None, "True": True, "False": False}
+    if text in words:
+        return words[text]
+    if text[:1] in "\"'":
+        return text[1:-1]
+    return float(text) if re.search(r"[.e]", text) else int(text)

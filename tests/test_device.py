@@ -1,0 +1,128 @@
+"""The device of examples/device: its memory, its streams, and the faults that the suite notices.
+
+Without the extension, which the environment `device` of tox builds, most of these are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DEVICE = ROOT / "examples/device"
+LIBRARY = DEVICE / "build/pretend_device.so"
+TABLE = (ROOT / "docs/devices.md").read_text("utf-8")
+ROWS = re.findall(r"^\| `(\w+)` \| .* \| (.*-\d+) \| \w+ \|$", TABLE, re.MULTILINE)
+built = pytest.mark.skipif(
+    not LIBRARY.exists(), reason="the extension is not built: tox run -e device"
+)
+RUN = ("-m", "conformance.cli", "run", "--backend", "torch:pretend", "--oracle", "torch")
+ON_DEVICE = (*RUN, "--import", "pretend_device")
+
+
+def python(*arguments, folder=DEVICE, **changes):
+    """A finished interpreter that can import the suite and the package in this folder."""
+    path = os.pathsep.join((str(ROOT), str(folder)))
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": path, **changes},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def printed(code):
+    """The output of a program on the device."""
+    done = python("-c", f"import torch, pretend_device\n{code}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@built
+def test_the_host_can_neither_read_nor_write_the_memory_of_the_device():
+    code = "import ctypes, torch, pretend_device\nx = torch.ones(2, device='pretend')\n"
+    for touch in ("ctypes.string_at(x.data_ptr(), 4)", "ctypes.memset(x.data_ptr(), 0, 4)"):
+        assert python("-c", code + touch).returncode == -signal.SIGSEGV
+
+
+@built
+def test_work_on_a_stream_is_late_until_it_is_waited_for():
+    code = (
+        "side = torch.Stream(device='pretend')\n"
+        "x = torch.ones(1, device='pretend')\n"
+        "with side:\n"
+        "    y = x.clone()\n"
+        "print(y.item())\n"
+        "torch.accelerator.current_stream().wait_stream(side)\n"
+        "print(y.item())\n"
+    )
+    assert printed(code) == ["nan", "1.0"]
+
+
+@built
+def test_a_forked_process_has_memory_and_threads_of_its_own():
+    code = (
+        "import os\n"
+        "x = torch.ones(2, device='pretend')\n"
+        "if (child := os.fork()) == 0:\n"
+        "    x.add_(1)\n"
+        "    os._exit(int(x.clone().sum().item()))\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), x.sum().item())\n"
+    )
+    assert printed(code) == ["4", "2.0"]
+
+
+@built
+def test_each_device_has_memory_and_a_place_in_messages():
+    code = (
+        "a, b = torch.ones(1, device='pretend:0'), torch.ones(1, device='pretend:1')\n"
+        "print(a.to(b.device).add(b).item(), torch.accelerator.device_count())\n"
+        "try: torch.mm(a[None], b[None])\n"
+        "except RuntimeError as error: print('same device' in str(error))\n"
+    )
+    assert printed(code) == ["2.0", "2", "True"]
+
+
+@built
+@pytest.mark.parametrize(("fault", "rule"), ROWS)
+def test_the_rule_of_the_table_notices_the_fault(fault, rule):
+    known = ("--known", str(DEVICE / "known.toml"), "--timeout", "5")
+    assert python(*ON_DEVICE, *known, "--rule", rule).returncode == 0
+    assert python(*ON_DEVICE, *known, "--rule", rule, PRETEND_FAULT=fault).returncode in (1, 3)
+
+
+@built
+def test_a_device_that_hangs_is_given_up():
+    selected = ("--area", "operators", "--operator", "cumsum", "--timeout", "2", "--give-up", "2")
+    done = python(*ON_DEVICE, *selected, PRETEND_FAULT="hang")
+    assert done.returncode == 3
+    assert "2 error" in done.stdout and "given up: 2 programs in a row" in done.stdout
+
+
+def test_without_a_compiler_the_device_is_not_available(tmp_path):
+    shutil.copytree(DEVICE, tmp_path / "device", ignore=shutil.ignore_patterns("build"))
+    selected = ("--import", "pretend_device", "--rule", "LEAF-01", "--if-available")
+    done = python(*RUN, *selected, folder=tmp_path / "device", CXX="no-such-compiler")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "has no device pretend here" in done.stdout
+    assert "not compiled, for want of a C++ compiler" in done.stdout
+
+
+def test_programs_that_need_an_accelerator_are_not_run_on_the_cpu():
+    run = ("-m", "conformance.cli", "run", "--backend", "impl", "--oracle", "torch")
+    alone = python(*run, "--rule", "ACCEL-01")
+    assert alone.returncode == 3
+    assert "it is about an accelerator, and the backend's device is cpu" in alone.stdout
+    beside = python(*run, "--rule", "ACCEL-01", "--rule", "LEAF-01")
+    assert beside.returncode == 0
+    assert "not run: 2 more, which are about other devices than that of impl (cpu)" in beside.stdout
