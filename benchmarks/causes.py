@@ -28,6 +28,7 @@ from conformance.isolation.process import IsolationError
 from conformance.mutation.examine import RULES, stage_of
 from conformance.mutation.ground import ground
 from conformance.mutation.mutant import Mutant, find_catalogue
+from conformance.output.causes import sliced
 from conformance.run.judge import blank_line
 from conformance.run_files.causes import Cause, causes
 from conformance.settings.settings import Settings
@@ -35,7 +36,8 @@ from conformance.suite.shard import Shard, shard
 from conformance.suite.suite import read_suite
 
 SHORT = 8
-"""Lines of a program up to its divergence, beside the import, that are short."""
+"""Lines of a short program, beside the import: of its first statement that diverges, and of those
+that this one may depend on."""
 
 POOL = 5
 """Mutants whose divergences are put together to measure how pure causes are."""
@@ -90,7 +92,7 @@ class Bench:
 
 def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]) -> None:
     """Print how often the first cause is right, its program short, and how pure causes are."""
-    right = chapter = short = groups = 0
+    right = chapter = short = both = groups = 0
     for mutant in mutants:
         found = bench.run(lines[mutant.name])
         first = found[0]
@@ -99,6 +101,7 @@ def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list
         right += bool(named)
         chapter += area in {bench.areas.get(name, name) for name in mutant.breaks}
         short += _length(first) <= SHORT
+        both += bool(named) and _length(first) <= SHORT
         groups += len(found)
         if not named:
             told = f"{first.shown['id']}: {first.words}"
@@ -107,7 +110,8 @@ def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list
     print(f"{number} mutants that rules notice, {groups / number:.1f} causes each")
     print(f"the first cause shows a rule that the mutant breaks: {right / number:.1%}")
     print(f"... or a rule of the same chapter: {chapter / number:.1%}")
-    print(f"its program has at most {SHORT} lines up to the divergence: {short / number:.1%}")
+    print(f"its program is told in at most {SHORT} lines: {short / number:.1%}")
+    print(f"... and the rule is one that the mutant breaks: {both / number:.1%}")
     pure, causes_of_pool = _purity(bench, lines, mutants)
     print(
         f"{POOL} mutants at once: {causes_of_pool:.1f} causes, {pure:.1%} of programs by one mutant"
@@ -115,9 +119,8 @@ def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list
 
 
 def _length(cause: Cause) -> int:
-    source = cause.shown["source"].splitlines()
-    at = cause.place[1]["line"] if cause.place else len(source)
-    return sum(bool(text.strip()) and text != "import torch" for text in source[:at])
+    lines = sliced(cause)
+    return sum(text != "import torch" for _, text in lines)
 
 
 def _purity(
@@ -146,13 +149,17 @@ def main() -> None:
     parser.add_argument("--catalogue", default="mutants.catalogue")
     parser.add_argument("--part", type=shard, default=Shard(1, 1), metavar="K/N")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write what mutants show here")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="read it, and run nothing")
     options = parser.parse_args()
     bench = Bench()
     gc.collect()
     gc.freeze()  # or a collection in each forked process would copy all memory
     chosen = options.part.take(list(find_catalogue(options.catalogue)))
     lines: dict[str, list[dict[str, Any]]] = {}
-    for mutant in chosen:
+    if options.kept:
+        lines = json.loads(options.kept.read_text("utf-8"))
+        chosen = [mutant for mutant in chosen if mutant.name in lines]
+    for mutant in () if options.kept else chosen:
         try:
             lines[mutant.name] = bench.of_mutant(mutant)
         except IsolationError as error:

@@ -101,6 +101,8 @@ class TorchShaped(Backend):
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
             self._keep(stack, "get_default_device", "set_default_device", None)
+            mode = "get_deterministic_debug_mode", "set_deterministic_debug_mode"
+            self._keep(stack, *mode, 0)
             self.reseed()
             stack.callback(_leave_dual_level, self.namespace)
             stack.callback(_print_as_usual, self.namespace)

@@ -525,3 +525,15 @@ def test_a_rule_may_leave_a_level_open_in_all_its_programs() -> None:
     assert compare(observed(source), other, program(source, may_differ=("memory",))).outcome == (
         "conforms"
     )
+
+
+def test_a_sparse_tensor_differs_from_a_strided_one_at_the_level_of_values():
+    """Also where it stores all elements; and in indices, and in whether it is coalesced."""
+    expected = "s = torch.tensor([1., 2.]).to_sparse()"
+    divergence = verdict(expected, "s = torch.tensor([1., 2.])").divergences["values"]
+    assert (divergence.field, divergence.got) == ("sparse", "not sparse")
+    other = expected.replace("[1., 2.]", "[1., 0., 2.]")
+    assert verdict(expected, other).divergences["values"].field == "shape"
+    moved = "s = torch.tensor([0., 1., 2.]).to_sparse()"
+    assert verdict(moved, other).divergences["values"].field == "sparse"
+    assert not verdict(expected, expected).divergences

@@ -193,3 +193,32 @@ def test_what_is_left_open() -> None:
     assert (value.kind, differ.kind, differ.levels) == ("value", "may differ", ("memory", "graph"))
     with pytest.raises(MalformedExpectation, match="the levels are values, graph"):
         read_comment("may differ: colours")
+
+
+SPARSE = (
+    "tensor(indices=tensor([[0, 2]]), values=tensor([1., 3.]), size=(3,), nnz=2, "
+    "layout=torch.sparse_coo)"
+)
+
+
+@pytest.mark.parametrize(
+    ("comment", "meets"),
+    [
+        (SPARSE, True),
+        (SPARSE.replace("3.]", "4.]"), False),
+        (SPARSE.replace("[[0, 2]]", "[[0, 1]]"), False),
+        (SPARSE.replace("size=(3,)", "size=(4,)"), False),
+        ("tensor([1., 3.])", False),
+    ],
+)
+def test_a_sparse_tensor_is_shown_as_torch_shows_it(comment, meets):
+    """On one line; a strided tensor with the same elements is another value."""
+    source = f"s = torch.tensor([1., 0., 3.]).to_sparse()\ns # {comment}"
+    assert (failures(source) == []) is meets
+    observed = trace(Program("a", "b", source, ""), TORCH).steps[1].result
+    assert shown(observed) == SPARSE
+
+
+def test_a_sparse_literal_needs_both_of_its_parts():
+    with pytest.raises(MalformedExpectation, match="with indices= and values="):
+        read_comment("tensor(indices=tensor([[0]]), size=(1,))")

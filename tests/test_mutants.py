@@ -29,7 +29,7 @@ from reports.run import ReportError
 SUBJECTS = (
     *("offsets", "pairs", "module_hooks", "optimisers", "schedulers", "clipping", "losses"),
     *("precision", "boundaries", "leaves", "printing", "random", "third_derivatives", "layouts"),
-    *("refusals", "signatures", "dispatch", "module_state"),
+    *("refusals", "signatures", "dispatch", "module_state", "sparse", "serialisation"),
 )
 
 

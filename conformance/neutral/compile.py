@@ -14,7 +14,7 @@ from typing import Any
 from conformance.neutral import constants
 from conformance.neutral.names import Names
 from conformance.neutral.values import literal, sequence
-from conformance.program.program import Program, Statement
+from conformance.program.program import OTHER_DEVICE, Program, Statement
 
 FORM = 1
 """Version of the form; it changes when a reader of the old one would misread the new one."""
@@ -62,7 +62,8 @@ def neutral(program: Program) -> dict[str, Any]:
     """
     assigned = {name for statement in program.statements for name in statement.assigns}
     imported = {name for statement in program.statements for name in statement.imports}
-    compiler = _Compiler(Names(assigned - imported))
+    given = {OTHER_DEVICE} if program.names_other_device else set()
+    compiler = _Compiler(Names((assigned | given) - imported))
     return {
         "form": FORM,
         **program.about,

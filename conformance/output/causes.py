@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.output.display import cut, pair, where
-from conformance.program.operations import statement_at
+from conformance.program.slices import slice_lines
 from conformance.run_files.categories import topic
 from conformance.run_files.causes import Cause
 from conformance.settings.settings import Settings, command
@@ -53,16 +53,20 @@ def _told(number: int, cause: Cause, settings: Settings, program: bool) -> Itera
     yield f"   {command(settings, line['id'])}"
 
 
-def excerpt(cause: Cause) -> list[tuple[int | None, str]]:
-    """The program that shows a cause, up to the end of the first statement that diverges: lines
-    that are not empty, with their numbers.
-
-    Of a long one the beginning is left out, for which a line without a number stands.
-    """
+def sliced(cause: Cause) -> list[tuple[int, str]]:
+    """The program that shows a cause: the first statement that diverges, and the statements before
+    it that it may depend on. Lines that are not empty, with their numbers."""
     source = cause.shown["source"].rstrip("\n").split("\n")
-    at = cause.place[1]["line"] if cause.place else None
-    end = at - 1 + len(statement_at(source, at)) if at else len(source)
-    lines: list[tuple[int | None, str]] = [
-        (number, cut(text, 100)) for number, text in enumerate(source[:end], 1) if text.strip()
-    ]
+    lines = [(number, text) for number, text in enumerate(source, 1) if text.strip()]
+    if cause.place is None or not cause.place[1]["line"]:
+        return lines
+    first = cause.place[1]
+    chosen = slice_lines(cause.shown["source"], first["line"], first["name"])
+    return [(number, text) for number, text in lines if number in chosen]
+
+
+def excerpt(cause: Cause) -> list[tuple[int | None, str]]:
+    """The program that shows a cause (`sliced`), its lines cut; of a long one the beginning is left
+    out, for which a line without a number stands."""
+    lines: list[tuple[int | None, str]] = [(n, cut(text, 100)) for n, text in sliced(cause)]
     return lines if len(lines) <= _LONGEST else [(None, "..."), *lines[1 - _LONGEST :]]

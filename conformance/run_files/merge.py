@@ -11,7 +11,7 @@ from conformance.run_files.run import Run
 from conformance.suite.shard import shard
 
 NOTED = ("label", "revision", "url", "spec_url")
-"""Fields of the header that say what was given with the run, and change no result."""
+"""Fields of the header about how the run was given, which change no result."""
 
 
 class Merged:

@@ -1,10 +1,13 @@
 """Global settings of a program: determinism, threads, matmul precision (ATen/Context.h).
 
 They are stored and returned, and change no result: NumPy is deterministic, and the number of its
-threads is set in its BLAS.
+threads is set in its BLAS. While deterministic algorithms are on, memory that is not initialised
+has elements all the same.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from impl.core.devices import check_device, default_device, device
 from impl.core.state import STATE
@@ -14,6 +17,7 @@ _DETERMINISTIC_MODES = ("default", "warn", "error")
 _SETTINGS: dict[str, object] = {
     "deterministic": False,
     "warn_only": False,
+    "fills": True,
     "threads": 1,
     "interop_threads": 1,
     "precision": "highest",
@@ -22,7 +26,8 @@ _SETTINGS: dict[str, object] = {
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Store the flag; results are deterministic either way (torch's function)."""
+    """Store the flag; results are deterministic either way, but for uninitialised memory, which is
+    filled while it is set (torch's function)."""
     _SETTINGS["deterministic"] = mode
     _SETTINGS["warn_only"] = warn_only
 
@@ -35,6 +40,29 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """The flag `warn_only` of `use_deterministic_algorithms`, at first False (torch's function)."""
     return bool(_SETTINGS["warn_only"])
+
+
+def fills_when_deterministic() -> bool:
+    """Whether that is filled while deterministic algorithms are on, at first True."""
+    return bool(_SETTINGS["fills"])
+
+
+def fill_when_deterministic(mode: bool) -> None:
+    """Set the flag of `fills_when_deterministic`."""
+    _SETTINGS["fills"] = mode
+
+
+def fills_uninitialised() -> bool:
+    """Whether uninitialised memory is to be filled now."""
+    return bool(_SETTINGS["deterministic"] and _SETTINGS["fills"])
+
+
+def fill_uninitialised(array) -> None:
+    """Fill new memory with NaN, the largest integer or True."""
+    if array.dtype.kind in "iu":
+        array[...] = np.iinfo(array.dtype).max
+    else:
+        array[...] = True if array.dtype.kind == "b" else np.nan
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:

@@ -360,9 +360,12 @@ def tensor_type(dtype, on_meta: bool = False) -> str:
     return f"CPU{dtype.legacy}Type" if dtype.name in _YOUNG else f"torch.{dtype.legacy}Tensor"
 
 
-def stale(dtype, shape, producer, number: int, version: int, expected: int, watched: bool) -> str:
-    """The error for a saved tensor that was modified in place; `watched`: anomaly mode is on."""
-    what = f"[{tensor_type(dtype)} {list(shape)}]"
+def stale(
+    kind: str, shape, producer, number: int, version: int, expected: int, watched: bool
+) -> str:
+    """The error for a saved tensor, of a type of that name, that was modified in place; `watched`:
+    anomaly mode is on."""
+    what = f"[{kind} {list(shape)}]"
     if producer is not None:
         what += f", which is output {number} of {operation(producer)},"
     if watched:
@@ -398,6 +401,22 @@ def view_misuse(creation: str, node, number: int, base_changed: bool) -> str:
     block = "inference_mode" if creation == "inference" else "no_grad"
     reasons = {"multi": _MULTI_VIEW, "function": _FUNCTION_VIEW}
     return f"{text} {reasons.get(creation, _AMBIGUOUS.format(block))}"
+
+
+def broadcast_on_meta(shapes) -> str:
+    """The error for shapes that do not broadcast on the meta device (torch._refs)."""
+    common = [1] * max(map(len, shapes))
+    for number, shape in enumerate(shapes):
+        for dim in range(-1, -1 - len(shape), -1):
+            if common[dim] == 1:
+                common[dim] = shape[dim]
+            elif shape[dim] not in (1, common[dim]):
+                return (
+                    f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! "
+                    f"Mismatching argument at index {number} had torch.Size({list(shape)}); but "
+                    f"expected shape should be broadcastable to {common}"
+                )
+    return "shapes do not broadcast"
 
 
 def broadcast(shapes) -> str:

@@ -28,6 +28,29 @@ def to_meta(value):
     return MetaArray((), value.dtype) if isinstance(value, np.generic) else value
 
 
+def like_first(first: MetaArray, *rest) -> MetaArray:
+    """The result of an operator that has the sizes and the dtype of its first operand."""
+    return MetaArray(first.shape, first.dtype)
+
+
+def of_sizes(first: MetaArray, sizes, *rest) -> MetaArray:
+    """The result of an operator that has the dtype of its first operand, and the sizes given."""
+    return MetaArray(sizes, first.dtype)
+
+
+def reduced(*dtypes):
+    """A kernel for the meta device of a reduction over `dim`, or all of None, whose results have
+    these dtypes, None for that of the operand."""
+
+    def kernel(self, dim=None, keepdim=False, *rest):
+        dims = dim if dim is None or isinstance(dim, int) else tuple(dim) or None
+        shape = reduced_shape(self.shape, dims, keepdim)
+        made = tuple(MetaArray(shape, self.dtype if d is None else d) for d in dtypes)
+        return made if len(made) > 1 else made[0]
+
+    return kernel
+
+
 def laid_out(array: MetaArray, strides) -> MetaArray:
     """A MetaArray of this shape and dtype with strides in elements, None for row-major ones."""
     if strides is None:

@@ -213,12 +213,11 @@ class SparseArray:
 
     def __array_ufunc__(self, ufunc, method: str, *operands, **options):
         dense = operands[0]
-        if options or method != "__call__" or not isinstance(dense, np.ndarray):
-            raise NotImplementedError(f"{ufunc.__name__} of a sparse tensor")
-        if ufunc is np.multiply:
-            return self.times(dense)
-        if ufunc is np.add:
-            return self.added_to(dense.copy())
+        if method == "__call__" and isinstance(dense, np.ndarray):
+            if ufunc is np.add and (not options or options.get("out", (None,))[0] is dense):
+                return self.added_to(dense.copy())  # also for dense += sparse, as in torch's engine
+            if ufunc is np.multiply and not options:
+                return self.times(dense)
         raise NotImplementedError(f"{ufunc.__name__} of a sparse tensor")
 
     # -- everything else ------------------------------------------------------------------------

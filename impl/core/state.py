@@ -56,6 +56,8 @@ class _State(threading.local):
     torch_function = True  # whether classes are asked; see `impl.tensor.torch_function`
     function_modes: tuple = ()  # active TorchFunctionModes, the innermost last
     transforms: tuple = ()  # the running transforms of torch.func, the innermost last
+    drawing = False  # whether a random operator draws, by operators that draw themselves
+    passes: tuple = ()  # the transforms of which passes run, the innermost last
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
     before_write: Any = None  # callback, called with a tensor before each in-place write
     dispatch_modes: tuple = ()  # active TorchDispatchModes, the innermost last

@@ -8,7 +8,6 @@ its definition (`batching=`).
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -30,10 +29,6 @@ _DYNAMIC = (
 _UNSUPPORTED = (
     "vmap over torch.{} isn't supported yet. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues if you need this feature."
-)
-_SLOW = (
-    "There is a performance drop because we have not yet implemented the batching rule for "
-    "aten::{}. Please file us an issue on GitHub so that we can prioritize its implementation."
 )
 
 
@@ -75,9 +70,13 @@ def _each_example(composite, args: tuple, named: dict, level):
 
 def _fallback(composite, args: tuple, named: dict, level):
     """Apply to each example, with torch's warning that there is no rule."""
-    warnings.warn(_SLOW.format(composite.__name__), UserWarning, stacklevel=3)
+    vmap_rules.warn_slow(composite.__name__)
     results = _each_example(composite, args, named, level)
-    return results._over(results._value.view(results._value.shape))
+    if isinstance(results, tuple):
+        return type(results)(
+            [result._over(result._value.view_as(result._value)) for result in results]
+        )
+    return results._over(results._value.view_as(results._value))
 
 
 def _plain(composite, args: tuple, named: dict):

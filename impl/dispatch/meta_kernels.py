@@ -54,6 +54,8 @@ def call(compute, raws: list):
         result = compute([*given])
     except NeedsElements:
         result = compute(examples(given))
+    except MemoryError as error:  # of a kernel that makes memory by itself
+        raise NotImplementedError(str(error)) from None
     return to_meta(result)
 
 
@@ -64,12 +66,16 @@ def examples(raws: list) -> list:
     of other numbers identities where they are square matrices, so that factorisations exist, else
     ones.
     """
-    size = sum(raw.nbytes for raw in _flat(raws) if is_meta(raw))
-    if size > LIMIT:
+    if is_large(raws):
         raise NotImplementedError(
-            f"an operator without a rule for the meta device, for {size} bytes of operands"
+            f"an operator without a rule for the meta device, for more than {LIMIT} bytes"
         )
     return [[*map(_example, raw)] if isinstance(raw, list) else _example(raw) for raw in raws]
+
+
+def is_large(raws) -> bool:
+    """Whether there can be no examples of the raw values."""
+    return sum(raw.nbytes for raw in _flat(raws) if is_meta(raw)) > LIMIT
 
 
 def on_examples(composite, args: tuple, named: dict):

@@ -13,6 +13,7 @@ from impl.core.dtypes import (
     bfloat16,
     float16,
 )
+from impl.core.meta_arrays import holds
 from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
@@ -51,6 +52,7 @@ class Operator(OperatorWrites):
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
+    _kernel_on_large_meta = None  # one that checks no operand, for large ones
     _kernel_on_meta = None  # the kernel over arrays without elements
     _kernel_in_memory = None  # the kernel over an array that is written itself
     sparse_kernel = None  # the kernel for operands of which some are sparse
@@ -141,6 +143,12 @@ class Operator(OperatorWrites):
         """Register the kernel for the meta device, which from MetaArrays, and the other arguments,
         makes that of the result; without one the kernel itself is asked."""
         self._kernel_on_meta = kernel
+        return kernel
+
+    def on_large_meta(self, kernel):
+        """As `on_meta`, for a kernel that checks nothing: it is asked only where operands are too
+        large for examples."""
+        self._kernel_on_large_meta = kernel
         return kernel
 
     def sparse(self, kernel):
@@ -280,6 +288,9 @@ class Operator(OperatorWrites):
         kernel = self._kernel_on_meta
         if kernel is not None:
             return self._call_kernel([*map(to_meta, raws)], kernel)
+        large = self._kernel_on_large_meta
+        if large is not None and meta_kernels.is_large(raws):
+            return self._call_kernel([*map(to_meta, raws)], large)
         return meta_kernels.call(self._call_kernel, raws)
 
     def _call_kernel(self, raws, kernel=None):
@@ -293,7 +304,8 @@ class Operator(OperatorWrites):
         except ValueError as error:
             shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
             if self.elementwise and len(shapes) > 1:
-                raise RuntimeError(messages.broadcast(shapes)) from None
+                text = messages.broadcast_on_meta if holds(raws) else messages.broadcast
+                raise RuntimeError(text(shapes)) from None
             raise RuntimeError(str(error)) from error
         except NotImplementedError as error:
             if self.elementwise and of_kernel(error):  # shapes are looked at before
@@ -324,7 +336,8 @@ class Operator(OperatorWrites):
         if not meta_kernels.mixes(raws):
             return self.kernel(*raws)
         meta_kernels.check_same_device(tensors, with_scalars=False)
-        kernel = self._kernel_on_meta or self.kernel
+        large = self._kernel_on_large_meta if meta_kernels.is_large(raws) else None
+        kernel = self._kernel_on_meta or large or self.kernel
         return meta_kernels.call(lambda given: kernel(*given), raws)
 
     def _apply_list(self, args):

@@ -11,9 +11,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import innermost, with_dim, without_dim
-from impl.tensor.tensor import Tensor
+from impl.tensor.batched_tensor import BatchedTensor, with_dim, without_dim
+from impl.tensor.tensor import Tensor, new
 
 _ERROR = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
@@ -32,6 +33,8 @@ _SAME = (
 
 def _levels() -> list:
     """The levels of `vmap` that run, from the outermost; RuntimeError where one draws nothing."""
+    if STATE.drawing:
+        return []
     levels = [t for t in STATE.transforms if t.randomness is not None]
     if any(level.randomness == "error" for level in levels):
         raise RuntimeError(_ERROR)
@@ -54,22 +57,53 @@ def sized(draw: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def repeated(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function that draws without tensors or sizes: it draws once for each example."""
+
+    @functools.wraps(draw)
+    def call(*args, **named):
+        levels = _levels() if STATE.batched else []
+        return _repeated(levels, lambda: draw(*args, **named))
+
+    return call
+
+
+def _repeated(levels: list, draw: Callable[[], Any]) -> Any:
+    different = [level for level in levels if level.randomness == "different"]
+    if not different:
+        return draw()
+    first, *rest = different
+    rows = [_repeated(rest, draw) for _ in range(first.size)]
+    rows = [row if isinstance(row, Tensor) else new(row) for row in rows]
+    return without_dim(FUNCTIONS["stack"](rows), first, 0)
+
+
 def like(draw: Callable[..., Tensor]) -> Callable[..., Any]:
     """Decorate a function that draws a tensor of the sizes of its first argument, whose elements it
     does not look at."""
 
     @functools.wraps(draw)
     def call(input, *args, **named):
-        for level in reversed(_levels()) if STATE.batched else ():
-            if level.randomness == "different":
-                whole = call(with_dim(input, level, 0), *args, **named)
-                return without_dim(whole, level, 0)
-            batch = innermost((input,))
-            if batch is not None and batch._level is level:
-                return call(batch._value.select(batch._dim, 0), *args, **named)
-        return draw(input, *args, **named)
+        levels = _levels() if STATE.batched else []
+        return _like(levels, input, lambda tensor: draw(tensor, *args, **named))
 
     return call
+
+
+def _like(levels: list, input: Tensor, draw: Callable[[Tensor], Tensor]) -> Tensor:
+    if not levels:
+        return draw(input)
+    *outer, level = levels
+    if level.randomness == "different":
+        return without_dim(_like(outer, with_dim(input, level, 0), draw), level, 0)
+    return _like(outer, _one(input, level), draw)
+
+
+def _one(value: Any, level) -> Any:
+    """The first example of a tensor that is batched at a level; any other value as it is."""
+    if type(value) is BatchedTensor and value._level is level:
+        return value._value.select(value._dim, 0)
+    return value
 
 
 def filling(fill: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -77,20 +111,29 @@ def filling(fill: Callable[..., Tensor]) -> Callable[..., Any]:
 
     @functools.wraps(fill)
     def call(self, *args, **named):
-        for level in reversed(_levels()) if STATE.batched else ():
-            batch = innermost((self,))
-            at_level = batch is not None and batch._level is level
-            if level.randomness == "different":
-                if not at_level:
-                    raise RuntimeError(_INPLACE)
-                call(with_dim(self, level, 0), *args, **named)
-                return self
-            if at_level:
-                one = call(batch._value.select(batch._dim, 0).clone(), *args, **named)
-                return self.copy_(one)
-        return fill(self, *args, **named)
+        levels = _levels() if STATE.batched else []
+        _fill(levels, self, lambda tensor: fill(tensor, *args, **named))
+        return self
 
     return call
+
+
+def _fill(levels: list, tensor: Tensor, fill: Callable[[Tensor], Tensor]) -> None:
+    if not levels:
+        fill(tensor)
+        return
+    *outer, level = levels
+    at_level = type(tensor) is BatchedTensor and tensor._level is level
+    if level.randomness == "different":
+        if not at_level:
+            raise RuntimeError(_INPLACE)
+        _fill(outer, with_dim(tensor, level, 0), fill)
+    elif at_level:
+        one = _one(tensor, level).clone()
+        _fill(outer, one, fill)
+        tensor.copy_(one)
+    else:
+        _fill(outer, tensor, fill)
 
 
 def of_values(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,18 +141,25 @@ def of_values(draw: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(draw)
     def call(*args, **named):
-        levels = _levels() if STATE.batched else []
-        for level in reversed(levels):
-            batch = innermost((*args, *named.values()))
-            at_level = batch is not None and batch._level is level
-            if level.randomness == "different":
-                given = [with_dim(a, level, 0) if isinstance(a, Tensor) else a for a in args]
-                found = call(*given, **named)
-                several = isinstance(found, tuple)
-                shown = [without_dim(r, level, 0) for r in (found if several else (found,))]
-                return type(found)(shown) if several else shown[0]
-            if at_level:
-                raise RuntimeError(_SAME)
-        return draw(*args, **named)
+        return _of_values(_levels() if STATE.batched else [], draw, args, named)
 
     return call
+
+
+def _of_values(levels: list, draw: Callable[..., Any], args: tuple, named: dict) -> Any:
+    if not levels:
+        STATE.drawing, before = True, STATE.drawing
+        try:
+            return draw(*args, **named)
+        finally:
+            STATE.drawing = before
+    *outer, level = levels
+    if level.randomness == "different":
+        given = tuple(with_dim(a, level, 0) if isinstance(a, Tensor) else a for a in args)
+        found = _of_values(outer, draw, given, named)
+        if isinstance(found, tuple):
+            return type(found)([without_dim(result, level, 0) for result in found])
+        return without_dim(found, level, 0)
+    if any(type(a) is BatchedTensor and a._level is level for a in args):
+        raise RuntimeError(_SAME)
+    return _of_values(outer, draw, args, named)

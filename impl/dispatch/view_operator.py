@@ -164,7 +164,7 @@ class Rereading(ViewOperator):
         self.reread = reread
         self.__name__ = self.__qualname__ = reread.__name__
         self.multiple = False
-        Operator.__init__(self, kernel, node, None, False, ("result",), True)
+        Operator.__init__(self, kernel, node, None, False, ("result",), True, batching="dims")
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
         return [as_view(self.reread(tensor, *args), tensor, False, lambda t: self(t, *args))]

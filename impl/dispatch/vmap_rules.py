@@ -9,8 +9,8 @@ results is the first. An operator states its rule in its definition (`batching=`
     dims        parameters that name dimensions count from the next one, those that are sizes begin
                 with the size of the batch (views, by default)
     leading     the operator takes any dimensions in front, and every operand has the mapped one
-    flat        the operator takes the elements of one example as one dimension, by `dims` of
-                another operator
+    fold        images: the mapped dimension and that of the images are one, or it takes the place
+                of a missing one
 
 or registers a function (`Operator.batches`). The operator is applied to each example where there is
 no rule (ATen/functorch/BatchedFallback.cpp).
@@ -18,12 +18,14 @@ no rule (ATen/functorch/BatchedFallback.cpp).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import result_dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
+from impl.dispatch.aten_names import overload_of
 from impl.tensor.batched_tensor import BatchedTensor, batched, moved, with_dim
 from impl.tensor.tensor import Tensor
 
@@ -45,6 +47,17 @@ _NAMED = {
     **{"fill_tensor_inplace": "fill_", "index_put": "index_put_", "index_put_impl": "index_put_"},
     "index_add": "index_add_",
 }
+# The operators in place that torch has no rules for.
+_SLOW_WRITES = {
+    *("addcdiv_", "addcmul_", "clamp_", "cumprod_along_", "cumsum_along_", "fmod_.Tensor"),
+    *("eq_.Tensor", "ge_.Tensor", "gt_.Tensor", "le_.Tensor", "lt_.Tensor", "ne_.Tensor"),
+    *("hypot_", "index_copy_", "lerp_.Tensor", "masked_scatter_", "pow_.Tensor", "square_"),
+    *("remainder_.Tensor", "tril_", "triu_", "xlogy_"),
+}
+_SLOW = (
+    "There is a performance drop because we have not yet implemented the batching rule for "
+    "aten::{}. Please file us an issue on GitHub so that we can prioritize its implementation."
+)
 _DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
 _SIZES = {"size", "input_sizes", "sizes", "repeats"}
 
@@ -62,6 +75,12 @@ def fronted(value: Any, level) -> Any:
 def ensured(value: Any, level) -> Any:
     """`fronted`, of a tensor that is not batched an expansion."""
     return with_dim(value, level, 0) if isinstance(value, Tensor) else value
+
+
+def ensured_batch(value: Any, level) -> Any:
+    """A tensor that is batched at the level, by an expansion if it is not yet."""
+    at_level = not isinstance(value, Tensor) or is_at(value, level)
+    return value if at_level else batched(with_dim(value, level, 0), 0, level)
 
 
 def _rank(value: Any) -> int:
@@ -176,9 +195,43 @@ def applied(op, args: tuple, level) -> Any:
         return _reduced(op, args, level)
     elif op.batching == "dims":
         return with_dims(op, args, level)
+    elif op.batching == "fold":
+        return folded(op, args, level)
     elif op.batching in RULES:
         return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
+    if op.batching == "fallback":
+        warn_slow(op.name)
     return by_example(op.slow_path, args, level)
+
+
+def warn_slow(name: str) -> None:
+    """Warn, as torch does, of an operator that has no rule there either."""
+    warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
+
+
+def folded(op, args: tuple, level) -> Any:
+    """The results of an operator on images, (N, C, ...) or (C, ...)."""
+    rank = 2 + next(int(digit) for digit in op.name if digit.isdigit())
+    made = [*args]
+    ranks = {_rank(args[i]) for i in op.tensor_positions}
+    if ranks not in ({rank}, {rank - 1}):
+        return by_example(op.slow_path, args, level)
+    whole = ranks == {rank}
+    for i in op.tensor_positions:
+        value = ensured(args[i], level)
+        made[i] = value.reshape(-1, *value._raw.shape[2:]) if whole else value
+    if "input_size" in op.parameters:  # of upsampling's gradient, with that of the images
+        place = op.position["input_size"]
+        made[place] = (made[0]._raw.shape[0], *args[place][1:])
+    results = op.slow_path(*made)
+    if not whole:
+        return hide(results, level)
+    several = isinstance(results, tuple)
+    parts = [
+        r.view(level.size, -1, *r._raw.shape[1:]) if r._raw.size else r.unsqueeze(0)
+        for r in (results if several else (results,))
+    ]
+    return hide(tuple(parts) if several else parts[0], level)
 
 
 def indexed(op, args: tuple, level) -> Any:
@@ -194,7 +247,7 @@ def indexed(op, args: tuple, level) -> Any:
 
 def _reduced(op, args: tuple, level) -> Any:
     """The results of a loss: that without a reduction, reduced over each example."""
-    made = pointwise(op, args, level)
+    made = pointwise(op, (ensured_batch(args[0], level), *args[1:]), level)
     reduction = op.position["reduction"]
     how, made[reduction] = made[reduction], 0
     whole = op.slow_path(*made)
@@ -220,6 +273,8 @@ def written(op, args: tuple, level) -> Tensor:
     target = args[0]
     if not is_at(target, level):
         return _refused(op, args, level)
+    if (name := overload_of(op.name, args)) in _SLOW_WRITES:
+        warn_slow({"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", "")))
     if op.is_view:
         return _viewed(op, target, args, level)
     ruled = op.batching in RULES and op.batching_function is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
+import numpy as np
+
 from impl.core.ownership import NAME_AND_HOLDER
 from impl.core.state import STATE
 
@@ -37,8 +39,11 @@ class InputBuffer:
                 gradient._storage.version = version
         elif not form.records and getrefcount(held) == NAME_AND_HOLDER and held.base is None:
             held += gradient
-            self.value = held
-            self.version += STATE.before_write is None  # a dispatch mode counts no write
+            if held is self.value or isinstance(held, np.generic):  # which is a new object
+                self.value = held
+                self.version += STATE.before_write is None  # a dispatch mode counts no write
+            else:  # a sum with a sparse gradient, in new memory
+                self.value, self.version = held, 0
         else:
             held = None
             self.value, self.version = form.add(self.value, gradient), 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.func.mapping import vmap
-from impl.func.transforms import check_argnum, check_pushed, chosen, jvp_of, vjp_of
+from impl.func.transforms import check_argnum, check_argnums, check_pushed, chosen, jvp_of, vjp_of
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -95,6 +95,7 @@ def jacfwd(
     @functools.wraps(func)
     def call(*args):
         _check_real("jacfwd", "input", tree_flatten(args)[0])
+        check_argnums(argnums)
         for number in (argnums,) if isinstance(argnums, int) else argnums:
             check_argnum(args, number)
         primals = chosen(args, argnums)

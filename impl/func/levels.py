@@ -1,9 +1,13 @@
-"""Levels of differentiation: the inputs of a transformed function, and results without its graph.
+"""Levels of transforms: the inputs of a transformed function, and results without its graph.
 
 torch wraps tensors, one wrapper for each transform that runs (functorch's interpreters). Here the
 input of a transform is an alias that requires grad, and a result is detached unless its graph leads
 to a tensor of the caller: one of a transform that is still running, or one that requires grad. It
 is always detached for a caller in no_grad or inference mode, which records nothing.
+
+Under `vmap` there are batched tensors (`impl.tensor.batched_tensor`), which show the history of
+their values. The inputs of a transform within a `vmap` are batched at its level, so that there is a
+gradient for each example.
 """
 
 from __future__ import annotations
@@ -173,7 +177,6 @@ class Level(Transform):
         self.aliases = aliases
         self.caller_records = True  # whether the grad mode is on where results are handed over
         self.given: set[int] = set()  # the ids of tensors among the arguments
-        self.passes = 0  # how many passes of this level run
         self._vmaps: tuple = ()  # the levels of `vmap` outside
         self._inputs: list = []  # the nodes of aliases of tensors with a graph
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
@@ -200,18 +203,19 @@ class Level(Transform):
         @functools.wraps(hook, updated=())
         def of_level(gradient):
             inside = STATE.transforms and STATE.transforms[-1] is self
-            return hook(gradient) if inside or self.passes else None
+            return hook(gradient) if inside or self in STATE.passes else None
 
         return of_level
 
     @contextmanager
     def passing(self) -> Iterator[None]:
         """Let a block be a pass of this level."""
-        self.passes += 1
+        before = STATE.passes
+        STATE.passes = (*before, self)
         try:
             yield
         finally:
-            self.passes -= 1
+            STATE.passes = before
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""

@@ -80,7 +80,8 @@ def _raised(
 
     Raises ValueError for integers where tangents are `pushed`.
     """
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    check_argnums(argnums)
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
     raised = list(args)
     level.given.update(id(leaf) for leaf in tree_flatten(args)[0])
     for number in numbers:
@@ -90,6 +91,12 @@ def _raised(
                 check_pushed("primal", primal)
         raised[number] = level.raised(args[number])
     return raised, chosen(raised, argnums)
+
+
+def check_argnums(argnums: Any) -> None:
+    """Raise RuntimeError for anything but an integer or a tuple of them."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
 
 
 def check_argnum(args: tuple, number: int) -> None:
@@ -127,15 +134,16 @@ def _check_scalar(value: Any) -> None:
 
 def _pulled(level: Level, outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
     """The gradients of some outputs, with a graph; zeros where there is none."""
-    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if is_recorded(o)]
-    if not pairs:
-        return [zeros_like(x) for x in inputs]
-    ends = [end for end, _ in pairs]
-    seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
-    with recorded(), level.passing():
-        found = gradients(
-            ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
-        )
+    with level.passing():
+        pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if is_recorded(o)]
+        if not pairs:
+            return [zeros_like(x) for x in inputs]
+        ends = [end for end, _ in pairs]
+        seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
+        with recorded():
+            found = gradients(
+                ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
+            )
     _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 

@@ -162,7 +162,7 @@ def kept_where(condition, value):
     bits, as integers, by 0 or 1. Unlike a product of floats this is also right for NaN and inf.
     """
     bits = _SAME_SIZE.get(value.dtype)
-    large = value.ndim and value.size >= 1024
+    large = type(value) is np.ndarray and value.size >= 1024
     if not large or bits is None or value.shape != condition.shape:
         return np.where(condition, value, value.dtype.type(0))
     result = np.empty(value.shape, value.dtype)  # owns its memory, so the engine may write it

@@ -45,7 +45,8 @@ def beyond(choose: np.ufunc, bound, value):
     NumPy's loop over an array and a scalar is not vectorised; `clip` and the loop over an array and
     a row filled with the scalar are. For float64 the gain is too small.
     """
-    if type(bound) is not np.float32 or value.dtype is not _FLOAT32 or value.size < _SEVERAL:
+    small = value.dtype is not _FLOAT32 or value.size < _SEVERAL
+    if small or type(bound) is not np.float32 or type(value) is not np.ndarray:
         return choose(bound, value)
     if value.size < _LARGE or not value.flags.c_contiguous:
         least, most = (bound, _INFINITY) if choose is np.maximum else (-_INFINITY, bound)

@@ -23,6 +23,7 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.checks import check_callable
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_arrays import is_meta
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import Storage
@@ -366,6 +367,6 @@ def _output(raw, node, number: int) -> Tensor:
 
 def raise_version_mismatch(raw, producer, number: int, found: int, expected: int) -> None:
     """Raise the RuntimeError for a saved tensor whose version is `found`, not `expected`."""
-    dtype = BY_NUMPY[raw.dtype]
+    kind = messages.tensor_type(BY_NUMPY[raw.dtype], is_meta(raw))
     watched = anomaly_mode.MODE.enabled
-    raise RuntimeError(messages.stale(dtype, raw.shape, producer, number, found, expected, watched))
+    raise RuntimeError(messages.stale(kind, raw.shape, producer, number, found, expected, watched))

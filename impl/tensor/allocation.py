@@ -11,6 +11,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, empty_strided, is_dense
 from impl.core.tensor_iterator import elementwise_strides
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.tensor import Tensor, new
 
 
@@ -74,6 +75,8 @@ def empty_like(tensor: Tensor, dtype=None, format=None, place=None) -> Tensor:
     """
     if tensor.is_sparse:
         raise NotImplementedError("a tensor like a sparse one")
+    if type(tensor) is BatchedTensor:
+        return tensor._over(empty_like(tensor._value, dtype, format, place))
     strides = strides_in(tensor, format)
     dtype = tensor._raw.dtype if dtype is None else dtype
     if (tensor.device if place is None else place) == META:
@@ -87,6 +90,8 @@ def empty_like(tensor: Tensor, dtype=None, format=None, place=None) -> Tensor:
 
 def _filled_like(value):
     def like(tensor: Tensor) -> Tensor:
+        if type(tensor) is BatchedTensor:
+            return tensor._over(like(tensor._value))
         result = empty_like(tensor)
         result._raw[...] = value
         return result

@@ -52,7 +52,8 @@ class _NoElements(np.ndarray):
     """The array of a batched tensor: it has shape and dtype, and raises on access to elements."""
 
     __array_ufunc__ = __array_function__ = _refuse_operation
-    __getitem__ = __setitem__ = _refuse
+    __getitem__ = __setitem__ = __iter__ = _refuse
+    __int__ = __index__ = __float__ = __complex__ = __bool__ = _refuse
     astype = copy = item = reshape = tolist = tobytes = _refuse
 
 
@@ -196,9 +197,9 @@ def batched(value: Tensor, dim: int, level) -> Tensor:
 
 
 def _within(tensor: BatchedTensor) -> tuple:
-    """The transforms that run within the `vmap` of a batched tensor."""
-    stack = STATE.transforms
-    return stack[stack.index(tensor._level) + 1 :] if tensor._level in stack else ()
+    """The transforms that run, or of which a pass runs, within the `vmap` of a batched tensor."""
+    every = (*STATE.transforms, *STATE.passes)
+    return tuple(t for t in every if t.serial > tensor._level.serial)
 
 
 def physical(tensor: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import context
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.ownership import is_unshared
 from impl.core.registry import method_of
@@ -31,6 +32,8 @@ def resize_storage(storage: Storage, size: int) -> None:
     else:
         grown = np.zeros(size, flat.dtype)
         grown[: flat.size] = flat
+        if context.fills_uninitialised():
+            context.fill_uninitialised(grown[flat.size :])
     # No other references: one tensor refers to the storage; the tensor, the storage and the flat
     # view refer to the buffer, which may be the flat view itself.
     if is_unshared(storage, holders=1) and is_unshared(shared, holders=3 + (flat is shared)):

@@ -17,7 +17,6 @@ from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides
 from impl.core.tensor_impl import FIELDS, TensorBase
 from impl.graph import hooks
 from impl.graph.input_metadata import tensor_meta
@@ -32,7 +31,7 @@ def new(raw, strides=None) -> Tensor:
     tensor._requires_grad = False
     tensor._nr = 0
     if strides is None and type(raw) is MetaArray:
-        tensor._strides = contiguous_strides(raw.shape)
+        tensor._strides = raw.strides_in_elements
     if STATE.fast_path is None:
         if STATE.inference:
             inference_mode.mark(tensor)

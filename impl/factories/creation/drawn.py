@@ -105,6 +105,7 @@ _EXACT = {
 
 @publish
 @factory
+@randomness.repeated
 def randperm(n, *, generator=None, dtype=None, out=None):
     """The integers below `n` in a random order (torch.randperm).
 

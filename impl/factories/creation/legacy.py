@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from impl.core import dtypes, inference_mode
+from impl.core import context, dtypes, inference_mode
 from impl.core.devices import device
 from impl.core.dtypes import dtype
 from impl.core.registry import tensor_ops
@@ -107,7 +107,10 @@ def legacy_constructor(
 def _uninitialised(sizes, d: dtype) -> Tensor:
     if any(n < 0 for n in sizes):
         raise negative_size(sizes)
-    return new(np.empty(sizes, d.numpy))
+    result = new(np.empty(sizes, d.numpy))
+    if context.fills_uninitialised():
+        context.fill_uninitialised(result._array())
+    return result
 
 
 def _is_data(value) -> bool:

@@ -7,7 +7,7 @@ import inspect
 
 import numpy as np
 
-from impl.core import dtypes, messages
+from impl.core import context, dtypes, messages
 from impl.core.devices import CPU, check_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.named_types import type_name
@@ -47,6 +47,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         return functools.partial(factory, name=name, sized=sized, method=method, out=out)
     name = name or make.__name__
     is_like = name.endswith("_like")
+    is_uninitialised = "empty" in name
     store = fill_out if out is True else out
 
     @functools.wraps(make)
@@ -75,6 +76,8 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             result = make(*args, **named)
         if not isinstance(result, Tensor):
             result = new(result if result.ndim else result[()])
+        if is_uninitialised and context.fills_uninitialised():
+            context.fill_uninitialised(result._array())
         if target is not None and result is not target:
             store(target, result._raw)
             result = target

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import REDUCED, WIDE
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
 from impl.dispatch.not_implemented import no_derivative, require_same_dtype
@@ -340,3 +341,6 @@ def mish_backward(grad_output: Array, self: Array) -> Array:
 
 
 mish_backward.forward("unknown")
+
+
+gelu_backward.on_large_meta(like_first)

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, WIDE
+from impl.core.meta_functions import like_first
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers, require_floating
@@ -394,3 +395,6 @@ log_sigmoid_forward.gradient(
 log_sigmoid_forward.forward(
     output=lambda F, self_t, self, buffer: F.log_sigmoid_backward(self_t, self, buffer)
 )
+
+
+gelu.on_large_meta(like_first)

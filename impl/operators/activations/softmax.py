@@ -11,6 +11,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
+from impl.core.meta_functions import like_first
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
@@ -287,3 +288,7 @@ def logsumexp(input, dim, keepdim=False):
     if input.dtype.category < FLOATING:
         input = input.to(get_default_dtype())
     return logsumexp_dims(input, (dim,) if isinstance(dim, int) else tuple(dim), keepdim)
+
+
+for _op in (softmax_along, log_softmax_along, softmax_backward_data, log_softmax_backward_data):
+    _op.on_large_meta(like_first)

@@ -348,3 +348,6 @@ def _grids(tensors) -> list[Tensor]:
         view = tensor_ops.view(t, (1,) * i + (-1,) + (1,) * (len(tensors) - i - 1))
         grids.append(tensor_ops.expand(view, shape))
     return grids
+
+
+stack.on_large_meta(lambda tensors, dim=0: np.stack(tensors, dim))

@@ -54,7 +54,7 @@ clone_layout.gradient(self=lambda F, grad: grad)
 clone_layout.forward("linear")
 
 
-@function()
+@function(batching="physical")
 def clone(input, *, memory_format=preserve_format):
     """A copy with its own storage, recorded as CloneBackward0 (torch.clone).
 

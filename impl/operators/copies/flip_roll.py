@@ -6,10 +6,11 @@ import numpy as np
 
 from impl.core.dims import require_dims, wrap_dim
 from impl.core.memory_formats import formatted_as
+from impl.core.meta_functions import like_first
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
 from impl.core.strides import contiguous_strides
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out
 from impl.dispatch.vmap_rules import fronted, hide
@@ -176,3 +177,7 @@ def _roll_of_batch(args, level):
         return hide(roll(value.reshape(level.size, -1), shifts, (1,)).view(value._raw.shape), level)
     places = tuple(wrap_dim(d, batch._raw.ndim) + 1 for d in dims)
     return hide(roll(value, shifts, places), level)
+
+
+for _name in ("roll", "tril", "triu"):
+    OPERATORS[_name].on_large_meta(like_first)

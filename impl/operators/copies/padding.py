@@ -24,7 +24,7 @@ def _sides(ndim: int, pad) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
-@operator(method=False, fresh=True, writes=2)
+@operator(method=False, fresh=True, writes=2, batching="leading")
 def constant_pad_nd(input: Array, pad, value=0) -> Array:
     """`value` added around the last dimensions, or elements removed where `pad` is negative
     (torch.constant_pad_nd).
@@ -166,8 +166,10 @@ def _operators(kind: str, ndim: int, positions, check):
     policy: CastPolicy | None = None if (kind, ndim) == ("reflection", 3) else "fp32"  # as in ATen
     shown = SavedAs(renamed={"input": "self"})
     settings: dict[str, Any] = {"function": False, "method": False, "fresh": True}
-    apply = operator(node=node + "0", autocast=policy, saved_as=shown, **settings)(forward)
-    apply_backward = operator(node=node + "Backward0", **settings)(backward)
+    apply = operator(node=node + "0", autocast=policy, saved_as=shown, batching="fold", **settings)(
+        forward
+    )
+    apply_backward = operator(node=node + "Backward0", batching="fold", **settings)(backward)
     apply.gradient(
         input=lambda F, grad, input, padding: getattr(F, name + "_backward")(grad, input, padding)
     ).forward("linear")

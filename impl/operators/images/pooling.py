@@ -166,14 +166,18 @@ def define_maxima(
     name = backward.__name__ = f"{forward.__name__}_backward"
     hidden: dict[str, Any] = {"function": False, "method": False}
     hidden["fresh"] = ndim == 2 if fresh is None else fresh
-    apply = operator(node=f"{node}Backward0", outputs=("result0", "result1"), **hidden, **facts)(
-        forward
-    )
+    apply = operator(
+        node=f"{node}Backward0",
+        outputs=("result0", "result1"),
+        batching="fold",
+        **hidden,
+        **facts,
+    )(forward)
     arguments = f"grad, self, {settings}, result1" if settings else "grad, self, result1"
     apply.differentiable("result0").gradient(self=f"F.{name}({arguments})")
     apply.forward(result0=lambda F, self_t, result1: F.gather_plane(self_t, result1, ndim))
     hidden["saved_as"] = backward_saved_as
-    operator(node=f"{node}BackwardBackward0", **hidden)(backward).gradient(
+    operator(node=f"{node}BackwardBackward0", batching="fold", **hidden)(backward).gradient(
         grad_output=f"F.gather_plane(grad, indices, {ndim})", self=zeros_of_self
     )
     return apply
@@ -221,7 +225,7 @@ _max_pool2d = _max_pool_operators(2)
 _max_pool3d = _max_pool_operators(3)
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, batching="fold")
 def max_pool1d_values(self: Array, kernel_size, stride, padding, dilation, ceil_mode) -> Array:
     """Maxima without indices, when no gradient is needed."""
     windows = Windows(

@@ -133,10 +133,10 @@ def _define(mode: _Mode) -> None:
         "grad_output", "output_size", "input_size", *settings
     )
     options: dict[str, Any] = {"function": False, "method": False, "fresh": True}
-    operator(node=f"{mode.node}Backward0", **options)(forward).gradient(
+    operator(node=f"{mode.node}Backward0", batching="fold", **options)(forward).gradient(
         self=f"F.{mode.name}_backward(grad, output_size, self_shape, {passed})"
     ).forward("linear")
-    operator(node=f"{mode.node}BackwardBackward0", **options)(backward).gradient(
+    operator(node=f"{mode.node}BackwardBackward0", batching="fold", **options)(backward).gradient(
         grad_output=f"F.{mode.name}(grad, output_size, {passed})"
     ).forward("linear")
 

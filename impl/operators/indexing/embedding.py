@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.messages import tensor_type
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -141,3 +142,13 @@ def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse
     if STATE.enabled and requires_grad(weight):
         require_dims(0, weight._raw.ndim)  # whose size torch saves first
     return tensor_ops.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+embedding_rows.on_large_meta(
+    lambda weight, indices, *rest: MetaArray((*indices.shape, weight.shape[1]), weight.dtype)
+)
+embedding_dense_backward.on_large_meta(
+    lambda grad_output, indices, num_weights, *rest: MetaArray(
+        (num_weights, grad_output.shape[-1]), grad_output.dtype
+    )
+)

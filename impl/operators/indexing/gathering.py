@@ -10,10 +10,11 @@ from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
-from impl.core.meta_arrays import is_meta
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import vmap_rules
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
@@ -246,6 +247,7 @@ def _check_gathered_out(out, value, dim, *rest) -> None:
 gather.checks_out(_check_gathered_out, first=True)
 
 
+@RULES["by_example"]
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
 
@@ -269,3 +271,7 @@ def one_hot(tensor, num_classes=-1):
 
 
 index_select.batches(functools.partial(vmap_rules.indexed, index_select))
+
+
+index_select.on_large_meta(lambda self, dim, index: np.take(self, index, dim))
+gather.on_large_meta(lambda self, dim, index, *rest: MetaArray(index.shape, self.dtype))

@@ -316,7 +316,12 @@ def _flat_index(size: int, index):
     return index
 
 
-@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+@operator(
+    out=True,
+    numbers=False,
+    memory=MemoryOverlap(disjoint=True, operands="all"),
+    batching="fallback",
+)
 def take(self: Array, index: Array) -> Array:
     """The elements at flat (row-major) indices, in the shape of `index` (torch.take).
 

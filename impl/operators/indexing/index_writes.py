@@ -9,6 +9,7 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.indices import INDEX_DTYPES, check_along
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import vmap_rules
 from impl.dispatch.definition import Array, function, operator
@@ -325,3 +326,6 @@ def index_fill_(self, dim, index, value):
 
 for _op in (index_add, index_copy, index_fill_scalar):
     _op.batches(functools.partial(vmap_rules.indexed, _op))
+
+
+index_add.on_large_meta(like_first)

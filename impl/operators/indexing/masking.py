@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
@@ -188,7 +189,7 @@ def _check_source(self, source) -> None:
         )
 
 
-@operator(numbers=False, memory=MemoryOverlap(operands="none"))
+@operator(numbers=False, memory=MemoryOverlap(operands="none"), batching="fallback")
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """A copy with the elements of `source`, in order, where the mask is true.
 
@@ -259,3 +260,7 @@ masked_scatter_backward.gradient(
         F.new_zeros(grad, grad_output_shape), mask, grad
     )
 )
+
+
+for _op in (masked_fill_scalar, masked_fill_tensor):
+    _op.on_large_meta(like_first)

@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.indices import INDEX_DTYPES, check_along
+from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
@@ -241,3 +242,7 @@ scatter_add.gradient(
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),
 )
 scatter_add.forward("linear")
+
+
+for _op in (scatter_add, scatter_src, scatter_value):
+    _op.on_large_meta(like_first)

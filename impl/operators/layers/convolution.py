@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
+from impl.dispatch.vmap_rules import fronted, hide, is_at
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.convolution_backends import (
     EMPTY,
@@ -104,6 +106,21 @@ def convolution(
     return laid_out(made, result_format(input, weight, setting))
 
 
+@convolution.on_large_meta
+def _large_on_meta(
+    input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+):
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
+    setting = setting_of(
+        input, weight, stride, padding, dilation, transposed, output_padding, groups
+    )
+    channels = weight.shape[1] * groups if transposed else weight.shape[0]
+    size = setting.output()[2 - weight.ndim :]
+    return MetaArray((input.shape[0], channels, *size), input.dtype)
+
+
 @convolution.checked
 def _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     check_rank(weight)
@@ -171,6 +188,17 @@ def convolution_backward(
     made = [r.astype(kind, copy=False) for r in results]
     format = result_format(input, weight, setting)
     return *(laid_out(r, format) if r.size else r for r in made[:2]), made[2]
+
+
+@convolution.batches
+def _convolution_of_batch(args, level):
+    """Images that differ between examples, by one weight for all of them: more images."""
+    images, weight, bias, *rest = args
+    if is_at(weight, level) or is_at(bias, level) or images._raw.ndim != weight._raw.ndim:
+        return NotImplemented
+    whole = fronted(images, level)
+    result = convolution(whole.reshape(-1, *whole._raw.shape[2:]), weight, bias, *rest)
+    return hide(result.view(level.size, -1, *result._raw.shape[1:]), level)
 
 
 @convolution.gradients("input", "weight", "bias")

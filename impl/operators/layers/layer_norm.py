@@ -13,6 +13,7 @@ import numpy as np
 
 from impl.core.dtypes import REDUCED, float32
 from impl.core.memory_formats import contiguous_format, suggested
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import (
     Array,
@@ -68,6 +69,14 @@ def native_layer_norm(
     kind = input.dtype if weight is None else weight.dtype
     mean, rstd = (value.astype(kind, copy=False).reshape(kept) for value in (mean, rstd))
     return result.astype(input.dtype, copy=False), mean, rstd
+
+
+@native_layer_norm.on_large_meta
+def _large_on_meta(input, normalized_shape, weight, bias, eps):
+    count = len(normalized_shape)
+    kind = input.dtype if weight is None else weight.dtype
+    kept = MetaArray((*input.shape[: input.ndim - count], *(1,) * count), kind)
+    return MetaArray(input.shape, input.dtype), kept, kept.copy()
 
 
 @operator(

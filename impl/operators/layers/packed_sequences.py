@@ -109,7 +109,7 @@ def _check_lengths(lengths: Tensor) -> None:
         )
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 def _pack_padded_sequence(input, lengths, batch_first) -> tuple[Tensor, Tensor]:
     """The first `lengths` steps of padded sequences (L, N, ...), or (N, L, ...), packed, with the
     batch sizes. Raises RuntimeError for nothing to pack, and unless the lengths are positive and
@@ -137,7 +137,7 @@ def _pack_padded_sequence(input, lengths, batch_first) -> tuple[Tensor, Tensor]:
 # -- padding ------------------------------------------------------------------------------------
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 def _pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length):
     """Packed sequences padded to the longest, or to `total_length`, and their lengths; steps of the
     same batch size are copied together (torch._pad_packed_sequence)."""

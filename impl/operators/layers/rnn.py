@@ -85,7 +85,7 @@ def _cell(name: str, mode: str):
     cell.__name__ = cell.__qualname__ = name
     cell.__doc__ = f"""One step: (N, input), a state (N, hidden) and the weights give the next state
     (torch.{name}). Raises RuntimeError for a state of another size."""
-    return function(name, method=False)(cell)
+    return function(name, method=False, batching="fallback")(cell)
 
 
 gru_cell = _cell("gru_cell", "GRU")

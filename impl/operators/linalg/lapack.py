@@ -19,6 +19,7 @@ from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.tensor.batched_tensor import physical
+from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.tensor import Tensor
 
 
@@ -195,6 +196,10 @@ _FAILURES = (
 def check_infos(name: str, infos) -> None:
     """Raise LinAlgError (for `lu_factor`, RuntimeError) for the first matrix of a batch with a
     nonzero `info`, in an array or a tensor; on the meta device there is none."""
+    if isinstance(infos, Batched):
+        for example in infos._examples:
+            check_infos(name, example)
+        return
     if isinstance(infos, Tensor):
         infos = physical(infos)._raw
     if is_meta(infos) or not np.any(infos):

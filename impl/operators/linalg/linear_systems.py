@@ -172,7 +172,6 @@ def inv_ex(A, *, check_errors=False, out=None):
     return stored("linalg_inv_ex", out, result)
 
 
-@by_example
 @fp32
 @named_out("linalg_inv_ex", outputs=(0,))
 def inv(A, *, out=None):

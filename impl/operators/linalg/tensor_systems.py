@@ -91,7 +91,7 @@ def vander(x, *, N=None):
     return cat([ones, powers], -1)
 
 
-@function("vander", method=False, batching="by_example")
+@function("vander", method=False, batching="fallback")
 def _vander(x, N=None, increasing=False):
     """The powers of the elements of a vector, as many as it has or N, the highest first unless
     `increasing` (torch.vander). RuntimeError for other ranks and a negative N."""

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS
 from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
@@ -245,7 +247,7 @@ def _check_close(input, other, rtol, atol) -> None:
             )
 
 
-@function()
+@function(batching="fallback")
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |input - other| <= atol + rtol * |other| (torch.isclose).
 
@@ -263,7 +265,10 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
     _check_close(input, other, rtol, atol)
-    return bool(np.all(close(input, other, rtol, atol, equal_nan)._raw))
+    every = np.all(close(input, other, rtol, atol, equal_nan)._raw)
+    if is_meta(every):
+        raise RuntimeError(messages.META_ITEM)
+    return bool(every)
 
 
 def _scalar(tensor: Tensor) -> str:

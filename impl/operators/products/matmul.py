@@ -394,3 +394,6 @@ def _on_diagonal_tensor(value, shape):
 tensor_ops.on_diagonal = _on_diagonal_tensor
 trace.gradient(self=written(lambda F, grad, self_shape: F.on_diagonal(grad, self_shape), 2))
 trace.forward("linear")
+
+
+bmm.on_large_meta(lambda self, mat2: np.matmul(self, mat2))

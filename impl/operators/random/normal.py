@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.core.sizes import broadcast_shapes, check_count, sizes_of
+from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.out import check_out, write_out
 from impl.dispatch.record import underived_write
@@ -52,6 +53,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
     return _of_numbers(mean, std, size, generator, out, **options)
 
 
+@randomness.of_values
 def _of_tensors(mean, std, generator, out):
     tensors = [value for value in (mean, std) if isinstance(value, Tensor)]
     if out is not None:

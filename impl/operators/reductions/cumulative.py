@@ -15,6 +15,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, bool_
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.not_implemented import (
@@ -326,3 +327,9 @@ def cumsum_(self, dim, *, dtype=None):
 def cumprod_(self, dim, *, dtype=None):
     """`cumprod` in place (torch.Tensor.cumprod_)."""
     return cumprod_along.inplace(self, dim, _check_written_dtype("cumprod", self, dim, dtype))
+
+
+for _op in (cumsum_along, cumprod_along):
+    _op.on_large_meta(
+        lambda self, dim, dtype=None: MetaArray(self.shape, self.dtype if dtype is None else dtype)
+    )

@@ -14,9 +14,11 @@ import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_functions import reduced
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.definition import (
+    OPERATORS,
     Array,
     formula_operation,
     function,
@@ -428,3 +430,9 @@ def _argument(name: str, arg, words: str) -> None:
 
 _argument("argmax", np.argmax, "maximum")
 _argument("argmin", np.argmin, "minimum")
+
+
+for _name in ("max_dim", "min_dim"):
+    OPERATORS[_name].on_large_meta(reduced(None, np.int64))
+for _name in ("argmax", "argmin"):
+    OPERATORS[_name].on_large_meta(reduced(np.int64))

@@ -6,6 +6,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import bool_, uint8
+from impl.core.meta_functions import reduced
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import store
 
@@ -58,3 +59,7 @@ def any_(input, dim=None, keepdim=False, *, out=None):
 def count_nonzero(input, dim=None):
     """How many elements differ from zero (torch.count_nonzero)."""
     return (input != 0).sum(dim)
+
+
+for _op in (any_dim, all_dim):
+    _op.on_large_meta(reduced(np.bool_))

@@ -131,7 +131,7 @@ def _check_kind(tensor, name: str) -> None:
         raise not_implemented(f"_segment_reduce_{name}_cpu_kernel1", tensor.dtype)
 
 
-@function("segment_reduce", method=False)
+@function("segment_reduce", method=False, batching="fallback")
 def segment_reduce(
     data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
 ):

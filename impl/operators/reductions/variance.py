@@ -9,7 +9,8 @@ import numpy as np
 
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
-from impl.dispatch.definition import Array, function, operator
+from impl.core.meta_functions import reduced
+from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.out import fit
 from impl.operators.reductions.reductions import reduced_size, restore
 from impl.tensor.tensor import Tensor
@@ -195,3 +196,9 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
     return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)
+
+
+for _name in ("var_correction", "std_correction"):
+    OPERATORS[_name].on_large_meta(
+        lambda self, dim, correction, keepdim: reduced(None)(self, dim, keepdim)
+    )

@@ -7,6 +7,7 @@ import operator as _python
 import numpy as np
 
 from impl.core.dims import wrap_dim
+from impl.core.meta_functions import of_sizes
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import view_operator
 from impl.dispatch.definition import Array, function, operator
@@ -239,3 +240,7 @@ def unfold_backward(grad_in: Array, input_sizes, dim, size, step) -> Array:
 unfold.gradient(self="F.unfold_backward(grad, self_shape, dimension, size, step)")
 unfold_backward.gradient(grad_in=lambda F, grad, dim, size, step: F.unfold(grad, dim, size, step))
 unfold_backward.forward("linear")
+
+
+for _op in (select_backward, slice_backward):
+    _op.on_large_meta(of_sizes)

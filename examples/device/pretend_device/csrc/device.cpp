@@ -10,6 +10,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -21,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 // Work on a stream other than the default one is late by so much: what does not wait for it reads memory
 // that is not written yet, each time and not only when the machine is busy.
-constexpr auto kLate = std::chrono::milliseconds(2);
+constexpr auto kLate = std::chrono::milliseconds(20);
 // So many streams of each device are handed out in turn by `getStreamFromGlobalPool`.
 constexpr c10::StreamId kPool = 4;
 
@@ -146,8 +147,9 @@ c10::DeviceIndex index_of(c10::Device device) {
   return device.has_index() ? device.index() : current_device();
 }
 
-// A place in a queue: how often it was recorded, and how many of these have been reached.
-class Event {
+// A place in a queue: how often it was recorded, and how many of these have been reached. What is queued holds
+// it: it may be destroyed before that has run.
+class Event : public std::enable_shared_from_this<Event> {
  public:
   void record(Queue& queue) {
     uint64_t version = 0;
@@ -155,17 +157,11 @@ class Event {
       std::lock_guard<std::mutex> lock(mutex_);
       version = ++recorded_;
     }
-    queue.push([this, version] {
-      std::lock_guard<std::mutex> lock(mutex_);
-      reached_ = std::max(reached_, version);
-      time_ = Clock::now();
-      changed_.notify_all();
-    });
+    queue.push([self = shared_from_this(), version] { self->reach(version); });
   }
 
   void block(Queue& queue) {
-    const auto version = recorded();
-    queue.push([this, version] { wait(version); });
+    queue.push([self = shared_from_this(), version = recorded()] { self->wait(version); });
   }
 
   void synchronize() {
@@ -182,6 +178,13 @@ class Event {
   }
 
  private:
+  void reach(uint64_t version) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    reached_ = std::max(reached_, version);
+    time_ = Clock::now();
+    changed_.notify_all();
+  }
+
   uint64_t recorded() {
     std::lock_guard<std::mutex> lock(mutex_);
     return recorded_;
@@ -198,6 +201,11 @@ class Event {
   uint64_t reached_ = 0;
   Clock::time_point time_;
 };
+
+// PyTorch keeps an event as a pointer to nothing in particular.
+Event& event_at(void* handle) {
+  return **static_cast<std::shared_ptr<Event>*>(handle);
+}
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override {
@@ -263,38 +271,34 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag)
       const override {
     if (*event == nullptr) {
-      *event = new Event;
+      *event = new std::shared_ptr<Event>(std::make_shared<Event>());
     }
-    static_cast<Event*>(*event)->record(queue(stream));
+    event_at(*event).record(queue(stream));
   }
 
   void block(void* event, const c10::Stream& stream) const override {
     if (event != nullptr && !fault("no_sync")) {
-      static_cast<Event*>(event)->block(queue(stream));
+      event_at(event).block(queue(stream));
     }
   }
 
   bool queryEvent(void* event) const override {
-    return event == nullptr || static_cast<Event*>(event)->reached();
+    return event == nullptr || event_at(event).reached();
   }
 
   void synchronizeEvent(void* event) const override {
     if (event != nullptr) {
-      static_cast<Event*>(event)->synchronize();
+      event_at(event).synchronize();
     }
   }
 
   double elapsedTime(void* first, void* second, const c10::DeviceIndex) const override {
     TORCH_CHECK(first && second, "Both events must be recorded before calculating elapsed time.");
-    return static_cast<Event*>(first)->milliseconds_until(*static_cast<Event*>(second));
+    return event_at(first).milliseconds_until(event_at(second));
   }
 
-  // Its recordings and the streams that wait for it may still be queued.
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
-    if (event != nullptr) {
-      synchronize_all();
-      delete static_cast<Event*>(event);
-    }
+    delete static_cast<std::shared_ptr<Event>*>(event);
   }
 };
 

@@ -1,0 +1,165 @@
+"""Batched tensors and the rules by which operators take them, seen from inside."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+import impl
+from conformance import samples
+from impl.core.state import STATE
+from impl.func.levels import VmapLevel
+from impl.tensor.batched_tensor import batched, explicit, hidden, in_front, physical
+
+# Operators that vmap refuses, by design: random ones, those with shapes that depend on data, and
+# those that torch has no rules for.
+REFUSED = ("random operation", "dynamic shape", "Batching rule not implemented", "masked_select")
+# Values are read before operators are called.
+READING = {"_pack_padded_sequence", "_pad_packed_sequence", "segment_reduce"}
+
+
+def one_assignment(program: Any) -> str | None:
+    """The expression of a program that begins by binding the result of an operator."""
+    statement = ast.parse(program.source).body[0]
+    if not isinstance(statement, ast.Assign):
+        return None
+    expression = ast.unparse(statement.value)
+    return None if expression.endswith("* 1") else expression
+
+
+SAMPLES = [
+    (program, expression)
+    for program in samples.programs()
+    if program.id.endswith(("/plain/float32", "/dim/float32", "/stepped/float32"))
+    and program.id.split("/")[1] not in READING
+    and (expression := one_assignment(program))
+]
+
+
+@pytest.mark.parametrize(
+    ("program", "expression"), SAMPLES, ids=[program.id for program, _ in SAMPLES]
+)
+def test_an_operator_maps_as_a_loop_does(program, expression):
+    names: dict[str, Any] = {"torch": impl}
+    for given in program.givens:
+        exec(given.source(), names)
+    used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
+    arguments = [given.name for given in program.givens if given.name in used]
+    function = eval(f"lambda {', '.join(arguments)}: {expression}", names)
+    values = [names[name].detach() for name in arguments]
+    expected = function(*values)
+    try:
+        mapped = impl.vmap(function)(*[impl.stack([value, value]) for value in values])
+    except RuntimeError as error:
+        assert any(text in str(error) for text in REFUSED)
+        return
+    several = isinstance(expected, (tuple, list))
+    for one, both in zip(*((expected, mapped) if several else ([expected], [mapped])), strict=True):
+        for row in both:
+            assert (row.shape, row.dtype) == (one.shape, one.dtype)
+            assert impl.allclose(row.double(), one.double(), 1e-4, 1e-5, equal_nan=True)
+
+
+def test_dimensions_are_hidden_and_shown_again_in_any_order():
+    value = impl.arange(24).view(2, 3, 4)
+    outer, inner = VmapLevel(3, "error"), VmapLevel(2, "error")
+    with outer.run(), inner.run():
+        tensor = batched(batched(value, 1, outer), 0, inner)
+        assert tensor.shape == (4,)
+        assert explicit(tensor, tensor) is value
+        again = hidden(value, tensor)
+        assert again.shape == (4,) and physical(again) is value
+        assert physical(in_front(tensor)).shape == (3, 2, 4)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda t: int(t._raw),
+        lambda t: bool(t._raw),
+        lambda t: t._raw.max(),
+        lambda t: t._raw + 1,
+        lambda t: t._raw[0],
+        lambda t: list(t._raw),
+        lambda t: t._array(),
+    ],
+)
+def test_nothing_reads_the_elements_of_a_batched_tensor(look):
+    with pytest.raises(RuntimeError, match="Cannot access data pointer"):
+        impl.vmap(lambda t: look(t) and t)(impl.ones(2, 3))
+
+
+@pytest.mark.parametrize("transform", [impl.func.grad, impl.vmap, impl.func.jacrev])
+def test_the_state_is_restored_whatever_the_function_raises(transform):
+    def raises(t):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        transform(raises)(impl.ones(2))
+    assert (STATE.transforms, STATE.passes, STATE.batched) == ((), (), False)
+    assert STATE.fast_path_blockers == 0 and not STATE.drawing
+
+
+def test_random_numbers_of_nested_levels_are_drawn_at_once():
+    x = impl.zeros(2, 3)
+
+    def draws(how):
+        impl.manual_seed(0)
+        inner = impl.vmap(lambda t: t + impl.rand(()), randomness=how[1])
+        return impl.vmap(inner, randomness=how[0])(x)
+
+    impl.manual_seed(0)
+    assert impl.equal(draws(("different", "different")), (impl.manual_seed(0), impl.rand(2, 3))[1])
+    assert len(draws(("same", "different")).unique(dim=0)) == 1
+    assert len(draws(("different", "same")).unique(dim=1)[0]) == 1
+    assert draws(("same", "same")).unique().numel() == 1
+
+
+def test_a_node_stands_for_the_whole_batch():
+    x = impl.ones(5, 3, requires_grad=True)
+    names = []
+    node = impl.vmap(lambda t: (t.sin() * 2).sum())(x).grad_fn
+    while node is not None:
+        names.append(node.name())
+        node = node.next_functions[0][0] if node.next_functions else None
+    assert names[:3] == ["SumBackward1", "MulBackward0", "SinBackward0"]
+
+
+def test_an_inner_write_reaches_only_what_the_function_has_made():
+    x, other = impl.ones(2), impl.zeros(2)
+    view = other.view(2)
+    for target in (other, view, other[:1]):
+        with pytest.raises(RuntimeError, match="captured Tensor"):
+            impl.func.grad(lambda t, target=target: (target.add_(1), t.sum())[1])(x)
+    assert other.tolist() == [0, 0]
+    impl.func.grad(lambda t: (t.clone()[:1].add_(1), t.sum())[1])(x)
+    impl.func.grad(lambda t, given: (given.add_(1), t.sum())[1])(x, other)
+    assert other.tolist() == [1, 1]
+
+
+def test_saved_tensors_of_a_mapped_function_are_batched_where_they_were():
+    seen = []
+
+    class Product(impl.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x, y):
+            return x * y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, y = ctx.saved_tensors
+            seen.append((x.shape, y.shape, gradient.shape))
+            return gradient * y, gradient * x
+
+    x, y = impl.ones(4, 2, requires_grad=True), impl.ones(2, requires_grad=True)
+    impl.vmap(Product.apply, in_dims=(0, None))(x, y).sum().backward()
+    assert seen == [((2,), (2,), (2,))]
+    assert x.grad.shape == (4, 2) and y.grad.tolist() == [4, 4]
