@@ -17,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from impl.core.devices import check_device, device
+from impl.core.meta_arrays import MetaArray
 from impl.core.storage import Storage
 from impl.factories.copy_and_pickle import _get_layout
 from impl.factories.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
@@ -243,5 +244,7 @@ def _moved(memory: Storage, location: str, map_location: Any) -> Storage:
             "False. If you are running on a CPU-only machine, please use torch.load with "
             "map_location=torch.device('cpu') to map your storages to the CPU."
         )
+    if kind.type == "meta":
+        return Storage(MetaArray((memory.nbytes(),), np.dtype(np.uint8)))
     check_device(kind)
     return memory

@@ -15,6 +15,7 @@ from functools import cache
 from typing import IO, Any
 
 from impl._utils import (
+    _rebuild_meta_tensor_no_storage,
     _rebuild_parameter,
     _rebuild_parameter_with_state,
     _rebuild_sparse_tensor,
@@ -63,7 +64,7 @@ def _allowed() -> dict[str, Any]:
     """The classes and functions that are always allowed, by their full names."""
     functions = (
         *(_rebuild_parameter, _rebuild_parameter_with_state, _rebuild_sparse_tensor),
-        _rebuild_tensor_v2,
+        *(_rebuild_tensor_v2, _rebuild_meta_tensor_no_storage),
     )
     return {
         "collections.OrderedDict": OrderedDict,

@@ -68,7 +68,9 @@ def _placed(
         given = (*args, *options.values())
         of_tensors = only_of_numbers and any(isinstance(one, torch.Tensor) for one in given)
         if not of_tensors and options.get("device") is None and options.get("out") is None:
-            options["device"] = device
+            # A default device of this thread comes first; those of backward have none.
+            has_default = torch._C._len_torch_function_stack() > 0
+            options["device"] = torch.get_default_device() if has_default else device
         return make(*args, **options)
 
     placed.__name__ = make.__name__

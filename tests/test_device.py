@@ -96,7 +96,7 @@ def test_each_device_has_memory_and_a_place_in_messages():
 @built
 @pytest.mark.parametrize(("fault", "rule"), ROWS)
 def test_the_rule_of_the_table_notices_the_fault(fault, rule):
-    known = ("--known", str(DEVICE / "known.toml"), "--timeout", "5")
+    known = ("--known", str(DEVICE / "known.toml"), "--timeout", "60")
     assert python(*ON_DEVICE, *known, "--rule", rule).returncode == 0
     assert python(*ON_DEVICE, *known, "--rule", rule, PRETEND_FAULT=fault).returncode in (1, 3)
 

@@ -113,5 +113,7 @@ def is_meta_device(place) -> bool:
     """Whether a device, its name or None is the meta device. Raises as `check_device`."""
     if place is None:
         return False
-    check_device(place)
-    return device(place).type == "meta"
+    kind = (place if type(place) is device else device(place)).type
+    if kind not in ("cpu", "meta"):
+        check_device(place)
+    return kind == "meta"

@@ -82,7 +82,8 @@ def count_making(operator, args, outputs) -> None:
     times = operator.writes
     if not times or STATE.inference:
         return
-    if STATE.below_autograd or not recordable(operator, args):
+    in_kernel = STATE.below_autograd and not STATE.within_dispatch
+    if in_kernel or (not recordable(operator, args) and not STATE.below_autograd):
         name = operator.written_by
         if name is not None and STATE.enabled and any(map(_is_flagged, args)):
             name = name(args) if callable(name) else name

@@ -46,11 +46,13 @@ def dispatched(overload, args: tuple, kwargs: dict | None = None) -> Any:
     with BelowAutograd():
         if not modes:
             return overload(*args, **(kwargs or {}))
+        within, STATE.within_dispatch = STATE.within_dispatch, True
         _set_modes(modes[:-1])
         try:
             return modes[-1].__torch_dispatch__(overload, (), args, kwargs or {})
         finally:
             _set_modes(modes)
+            STATE.within_dispatch = within
 
 
 def sees(args: tuple) -> bool:

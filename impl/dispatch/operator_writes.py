@@ -132,7 +132,7 @@ class OperatorWrites(OutputLayout):
         if STATE.dispatch_modes and dispatch_modes.sees(args):
             dispatch_modes.called(self, args, written=True)
             return
-        on_meta = is_meta(result) or target.is_meta
+        on_meta = is_meta(result) or is_meta(target._raw)
         parts = parts_in_order(self, target, args, raws) if self.iterates and not on_meta else None
         if parts is None:
             write.write(target, result)
@@ -189,7 +189,7 @@ class OperatorWrites(OutputLayout):
         """Write the result to `out=`, in the order of TensorIterator where that shows, and laid out
         as the kernel's result or as the operands where it has to be resized."""
         parts = None
-        iterates = self.iterates and not (out.is_meta or is_meta(raw))
+        iterates = self.iterates and not (is_meta(out._raw) or is_meta(raw))
         if iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
             parts = parts_in_order(self, out, args, raws)
         if parts is not None:

@@ -146,7 +146,7 @@ def write_out(out: Tensor, value, strides=None) -> None:
     A resized tensor takes the `strides`, too, unless they would let elements share memory. Raises
     RuntimeError for a result on another device.
     """
-    if is_meta(value) != out.is_meta:
+    if is_meta(value) != is_meta(out._raw):
         found = META if is_meta(value) else CPU
         raise RuntimeError(messages.OUT_DEVICE.format(found, out.device))
     check_cast(value.dtype, out._raw.dtype)

@@ -61,8 +61,7 @@ class ViewOperator(Operator):
                 f"not {type(tensor).__name__}"
             )
         if STATE.dispatch_modes:
-            viewed = dispatch_modes.called(self, (tensor, *args))
-            results = list(viewed) if self.multiple else [viewed]
+            results = self._viewed_by_mode(tensor, args)
         else:
             results = self.views(tensor, args)
         if results and STATE.enabled and self.grad_inputs and requires_grad(tensor):
@@ -80,6 +79,13 @@ class ViewOperator(Operator):
                 created(node)
         forward_rules.propagate(self, (tensor, *args), results)
         return tuple(results) if self.multiple else results[0]
+
+    def _viewed_by_mode(self, tensor: Tensor, args) -> list[Tensor]:
+        """The tensors that a mode returned, as views, without nodes yet."""
+        viewed = dispatch_modes.called(self, (tensor, *args))
+        aliases = viewed if self.multiple else [viewed]
+        view_fn = (lambda other: self(other, *args)) if STATE.view_replay else None
+        return [as_view(alias, tensor, self.multiple, view_fn) for alias in aliases]
 
     def _window(self, shape, strides, offset: int, dtype: np.dtype, *args) -> Window:
         """The window that the view of a tensor shows, which depends on nothing else."""

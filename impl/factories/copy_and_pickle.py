@@ -8,9 +8,10 @@ from collections import OrderedDict
 
 from impl.core.memory_formats import layout, sparse_coo
 from impl.core.memory_formats import strided as strided_layout
+from impl.core.meta_arrays import MetaArray
 from impl.core.sparse_array import SparseArray
 from impl.core.storage import Storage
-from impl.core.strides import contiguous_strides, strided
+from impl.core.strides import contiguous_strides, extent, strided
 from impl.core.tensor_impl import TensorBase
 from impl.factories.storages import TypedStorage
 from impl.tensor.geometry import elements, geometry
@@ -115,6 +116,9 @@ def _parts(self: Tensor) -> tuple:
     if self.is_sparse:
         stored = (self._indices(), self._values(), self.size(), self.is_coalesced())
         return _rebuild_sparse_tensor, (self.layout, stored)
+    if self.is_meta:
+        parts = (self.dtype, tuple(self._raw.shape), self.stride(), requires_grad(self))
+        return _rebuild_meta_tensor_no_storage, parts
     memory = TypedStorage(wrap_storage=self.untyped_storage().sharing(), dtype=self.dtype)
     shape, strides, offset = geometry(self)
     arguments: tuple = (memory, offset, tuple(shape), strides, requires_grad(self), OrderedDict())
@@ -148,6 +152,15 @@ def _rebuild_tensor_v2(
         tensor = with_bits(tensor, bool(bits.get("conj")), bool(bits.get("neg")))
     tensor._requires_grad = requires_grad
     tensor._hooks = backward_hooks
+    return tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad) -> Tensor:
+    """A tensor on the meta device (torch._utils._rebuild_meta_tensor_no_storage)."""
+    memory = Storage(MetaArray((extent(size, stride),), dtype.numpy))
+    tensor = _over(memory, dtype.numpy, tuple(size), tuple(stride), 0)
+    memory.version = 0
+    tensor._requires_grad = requires_grad
     return tensor
 
 
@@ -191,7 +204,8 @@ def _unpacked(flat) -> Storage:
 
 
 # The names by which they are pickled.
-_rebuild_sparse_tensor.__module__ = _rebuild_tensor_v2.__module__ = "impl._utils"
+for _function in (_rebuild_meta_tensor_no_storage, _rebuild_sparse_tensor, _rebuild_tensor_v2):
+    _function.__module__ = "impl._utils"
 _rebuild_from_type_v2.__module__ = "impl._tensor"
 _get_layout.__module__ = "impl.serialization"
 

@@ -82,12 +82,12 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace: bool = False) -> Tensor:
 
 
 @overridable("input")
-def threshold(input, threshold, value, inplace: bool = False) -> Tensor:
+def _threshold(input, threshold, value, inplace: bool = False) -> Tensor:
     """`input` where it is above `threshold`, else `value`."""
     return (C.threshold_ if inplace else C.threshold)(input, threshold, value)
 
 
-threshold.__qualname__ = "_threshold"  # as torch defines it
+threshold = _threshold  # torch defines it so, and its messages have this name
 
 
 @overridable("input")

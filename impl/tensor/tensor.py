@@ -290,7 +290,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError(
                 f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
             )
-        if self.is_meta:
+        if type(self._raw) is MetaArray:
             raise RuntimeError(messages.META_ITEM)
         return _python(self._raw.reshape(()))
 
@@ -299,7 +299,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
         Raises RuntimeError for a ZeroTensor with elements, NotImplementedError on the meta device.
         """
-        if self.is_meta:
+        if type(self._raw) is MetaArray:
             raise NotImplementedError(messages.NO_DATA)
         if self._is_zerotensor() and self._raw.size:
             raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
@@ -307,7 +307,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as an array, without a copy."""
-        if self.is_meta:
+        if type(self._raw) is MetaArray:
             raise TypeError(messages.META_NUMPY)
         if self._raw.dtype.kind == "V":
             raise TypeError("Got unsupported ScalarType BFloat16")
@@ -335,7 +335,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         if self._raw.size > 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        if self.is_meta:
+        if type(self._raw) is MetaArray:
             raise RuntimeError(messages.META_ITEM)
         return bool(self._raw.reshape(()))
 

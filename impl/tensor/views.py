@@ -86,6 +86,8 @@ def as_view(result: Tensor, tensor: Tensor, multiple: bool = False, view_fn=None
     `view_fn` replays the view on another tensor; it is given where as_strided does not suffice, or
     with `STATE.view_replay`. `multiple`: the operator returns several views.
     """
+    if STATE.within_dispatch:
+        return result
     if tensor._inference:  # views of inference tensors have no base
         return result
     creation = MULTI if multiple else DEFAULT

@@ -63,7 +63,7 @@ function title(position, program) {
   return element("header", { class: "program-title" },
     element("p", { class: "program-verdict" }, badge(kind)),
     element("h1", { tabindex: "-1", id: "program-id" }, visible(run.id[position])),
-    element("p", { class: "sentence" }, sentenceNodes(cell("sentence", position) ?? "")),
+    element("p", { class: "sentence" }, briefSentence(cell("sentence", position) ?? "")),
     element("p", { class: "about" }, [
       filtered("area", cell("area", position)), filtered("rule", rule),
       rule && run.about.specification

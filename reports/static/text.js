@@ -3,6 +3,7 @@
 // Controls, zero widths, directions, separators, specials, lone surrogates: shown as escapes.
 const HIDDEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]|\p{Cs}/gu;
 const LONG_TEXT = 800;
+const LONG_SENTENCE = 300;
 
 function element(tag, attributes, ...children) {
   const made = document.createElement(tag);
@@ -49,6 +50,11 @@ function escaped(character) {
 function sentenceNodes(text) {
   return text.split(/(`[^`]+`)/).flatMap((part) =>
     /^`.+`$/s.test(part) ? [element("code", {}, visible(part.slice(1, -1)))] : visible(part));
+}
+
+// A sentence as nodes; of a very long one, such as a sample's with its tensors, the beginning and a button.
+function briefSentence(text) {
+  return text.length <= LONG_SENTENCE ? sentenceNodes(text) : longText(text, LONG_SENTENCE);
 }
 
 function plain(text) {

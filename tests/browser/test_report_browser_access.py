@@ -165,6 +165,35 @@ def test_an_area_with_a_lone_surrogate_can_be_chosen(opened: Any, tmp_path: Path
     assert "odd \\ud800 area" in one(page, ".matrix").text
 
 
+def test_a_sentence_that_is_long_takes_a_few_lines(opened: Any, tmp_path: Path) -> None:
+    literal = str([[0.5] * 40] * 40)
+    lines = [made_runs.diverging("sweep/exp/1", "sweep", sentence=f"exp: exp({literal})")]
+    page = opened(report(tmp_path, lines))
+    assert one(page, ".cause .cause-rule").rect["height"] < 150
+    page = opened(report(tmp_path, lines), "#sweep/exp/1")
+    shows(page, "sweep/exp/1")
+    assert one(page, ".program-title").rect["height"] < 400
+    one(page, ".program-title .sentence button").click()
+    assert literal in one(page, ".program-title .sentence").text
+
+
+LANDMARKS = """
+const kinds = "section, nav, aside, form, [role=region], [role=search]";
+const named = [...document.querySelectorAll(kinds)]
+  .filter((one) => one.checkVisibility() && (one.ariaLabel || one.getAttribute("aria-labelledby")))
+  .map((one) => `${one.getAttribute("role") ?? one.localName} ` +
+    (one.ariaLabel ?? document.getElementById(one.getAttribute("aria-labelledby")).textContent));
+return named.filter((name, at) => named.indexOf(name) !== at);
+"""
+
+
+@pytest.mark.parametrize("fragment", ["", "#TIES-02.1", "#TIES-37.1"])
+def test_landmarks_have_names_of_their_own(fragment: str, opened: Any, small_report: str) -> None:
+    page = opened(small_report, fragment)
+    assert page.execute_script(LANDMARKS) == []
+    assert page.execute_script("return document.querySelectorAll('[role=region]').length") == 0
+
+
 def test_search_is_near_the_beginning_for_the_keyboard(opened: Any, small_report: str) -> None:
     from selenium.webdriver.common.keys import Keys
 

@@ -59,6 +59,8 @@ def copy_of(source: Tensor, d: dtype | None, place=None) -> Tensor:
 
 def moved(made: Tensor, place) -> Tensor:
     """A new tensor on the device that is given, or the default one."""
+    if place is None and not STATE.default_devices:
+        return made
     return placed(made) if is_meta_device(place_of(place, None)) else made
 
 

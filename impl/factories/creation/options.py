@@ -46,7 +46,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     if make is None:
         return functools.partial(factory, name=name, sized=sized, method=method, out=out)
     name = name or make.__name__
-    is_like = name.endswith("_like")
+    is_like = method or name.endswith("_like")
     is_uninitialised = "empty" in name
     store = fill_out if out is True else out
 
@@ -62,8 +62,9 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             args = (*args[:method], *sizes_first)
         if requires_grad is not False:
             check_flag(name, requires_grad)
-        source = args[0] if args and isinstance(args[0], Tensor) and (method or is_like) else None
-        on_meta = is_meta_device(place_of(device, source))
+        source = args[0] if is_like and args else None
+        placed = device is not None or source is not None or STATE.default_devices
+        on_meta = placed and is_meta_device(place_of(device, source))
         if sized is not None and size and min(size) < 0:
             raise _negative(name, size, target is not None)
         if pin_memory:

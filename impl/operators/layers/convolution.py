@@ -117,7 +117,8 @@ def _large_on_meta(
         input, weight, stride, padding, dilation, transposed, output_padding, groups
     )
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
-    return MetaArray((input.shape[0], channels, *setting.output()), input.dtype)
+    size = setting.output()[2 - weight.ndim :]
+    return MetaArray((input.shape[0], channels, *size), input.dtype)
 
 
 @convolution.checked
