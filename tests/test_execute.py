@@ -223,7 +223,7 @@ def test_values_of_every_dtype_and_layout():
 def test_what_cannot_be_read_is_an_error_of_that_field():
     made = steps(
         "m = torch.ones(2, device='meta')\n"
-        "i = torch.ones(2).to_sparse()\n"
+        "i = torch.ones(2, 2).to_sparse_csr()\n"
         "with torch.inference_mode(): q = torch.ones(1)\n"
     )
     assert made[0].changed["m"]["values"]["error"]["type"] == "NotImplementedError"
