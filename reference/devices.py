@@ -7,6 +7,7 @@ numbers that the CPU draws, and its messages name the types of tensors of the CP
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -62,19 +63,27 @@ class OnDevice(ModuleType):
 def _placed(
     make: Callable[..., torch.Tensor], device: torch.device, only_of_numbers: bool = False
 ) -> Callable[..., Any]:
-    """A factory that makes tensors on the device; `normal` is one where it is given no tensors."""
+    """A factory that makes tensors on the device where torch's default device is not seen.
+
+    That is in other threads, and in `normal`, which is a factory where it is given no tensors.
+    """
 
     def placed(*args: Any, **options: Any) -> torch.Tensor:
         given = (*args, *options.values())
         of_tensors = only_of_numbers and any(isinstance(one, torch.Tensor) for one in given)
         if not of_tensors and options.get("device") is None and options.get("out") is None:
-            # A default device of this thread comes first; those of backward have none.
-            has_default = torch._C._len_torch_function_stack() > 0
-            options["device"] = torch.get_default_device() if has_default else device
+            options["device"] = _default_device(device)
         return make(*args, **options)
 
     placed.__name__ = make.__name__
     return placed
+
+
+def _default_device(device: torch.device) -> torch.device:
+    """The default device, which is this one in a thread that has set none."""
+    default = torch.empty(0).device  # torch 2.6 cannot tell once one was set and removed
+    here = threading.current_thread() is threading.main_thread()
+    return default if here or default.type != "cpu" else device
 
 
 def _moved(make: Callable[..., torch.Tensor], device: torch.device) -> Callable[..., torch.Tensor]:
