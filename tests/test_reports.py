@@ -475,3 +475,9 @@ def test_the_report_counts_the_names_of_the_backend(small: Run) -> None:
     shown = page(replace(small, header={**small.header, "backend": backend}))
     assert "3 of 25; 20 names are missing, 2 are out of scope" in shown
     assert "20 names are missing in <code>torch.fft</code>" in shown and "&lt;b&gt;rfft" in shown
+
+
+def test_label_of_a_large_number_has_the_text_that_is_seen(tmp_path: Path) -> None:
+    lines = [made_runs.line(f"LEAF-{n:04}.1", "leaves") for n in range(1234)]
+    run = read_run(made_runs.run_file(tmp_path / "run.jsonl", lines))
+    assert 'aria-label="leaves, values: 1,234 conforms"' in page(run)
