@@ -55,8 +55,11 @@ def test_mutants_name_rules_areas_or_operators_that_there_are() -> None:
 
 def test_every_rule_chapter_has_mutants() -> None:
     broken = {name.partition("-")[0] for mutant in catalogue() for name in mutant.breaks}
+    # The rules about accelerators have no programs that impl runs: a device with faults shows them.
     chapters = {
-        p.rule.partition("-")[0]: p.area for p in read_suite().programs if p.rule is not None
+        p.rule.partition("-")[0]: p.area
+        for p in read_suite().programs
+        if p.rule is not None and p.device != "accelerator"
     }
     assert not {rules for rules, area in chapters.items() if not {rules, area} & broken}
 
