@@ -24,7 +24,8 @@ def to_meta(value):
         made = [to_meta(part) for part in value]
         return type(value)(made) if type(value) in (tuple, list) else type(value)(*made)
     if type(value) is np.ndarray and value.dtype != object:
-        return MetaArray(value.shape, value.dtype, None, 0, value.strides)
+        strides = value.strides if value.size else None  # of which NumPy keeps none then
+        return MetaArray(value.shape, value.dtype, None, 0, strides)
     return MetaArray((), value.dtype) if isinstance(value, np.generic) else value
 
 
