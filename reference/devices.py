@@ -69,21 +69,23 @@ def _placed(
     """
 
     def placed(*args: Any, **options: Any) -> torch.Tensor:
-        given = (*args, *options.values())
-        of_tensors = only_of_numbers and any(isinstance(one, torch.Tensor) for one in given)
-        if not of_tensors and options.get("device") is None and options.get("out") is None:
-            options["device"] = _default_device(device)
+        if only_of_numbers:
+            given = (*args, *options.values())
+            place = not any(isinstance(one, torch.Tensor) for one in given)
+        else:
+            place = not _sees_default_device()
+        if place and options.get("device") is None and options.get("out") is None:
+            options["device"] = device
         return make(*args, **options)
 
     placed.__name__ = make.__name__
     return placed
 
 
-def _default_device(device: torch.device) -> torch.device:
-    """The default device, which is this one in a thread that has set none."""
-    default = torch.empty(0).device  # torch 2.6 cannot tell once one was set and removed
+def _sees_default_device() -> bool:
+    """Whether torch's default device is one of this thread, or a block's around the call."""
     here = threading.current_thread() is threading.main_thread()
-    return default if here or default.type != "cpu" else device
+    return here or torch._C._len_torch_function_stack() > 0
 
 
 def _moved(make: Callable[..., torch.Tensor], device: torch.device) -> Callable[..., torch.Tensor]:
