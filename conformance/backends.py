@@ -66,6 +66,9 @@ class Backend:
         """
         raise LookupError(f"{self.name} has no database of operators")
 
+    def load_samples(self) -> None:
+        """Load what `samples` reads, which may change the interpreter; usually nothing."""
+
     def example(self, identifier: str) -> Any:
         """Return an example of torch's docstrings, by its ID, as a program.
 

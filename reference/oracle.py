@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -55,6 +56,10 @@ class Torch(TorchShaped):
         from reference.opinfo import samples
 
         return samples(entry, dtype)
+
+    def load_samples(self) -> None:
+        """Import torch's operator database, which extends the path of modules."""
+        importlib.import_module("reference.opinfo")
 
     def example(self, identifier: str) -> Program:
         """Return an example of torch's docstrings, by its ID."""

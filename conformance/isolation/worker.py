@@ -88,6 +88,8 @@ def _example(backend: Backend, identifier: str) -> dict[str, Any]:
 def _swept(oracle: str, backend: Backend) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
     sweep = Sweep(find(oracle), backend)
+    # Before the state of the interpreter is noted: a process that a program changes is ended.
+    sweep.oracle.backend.load_samples()
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         sweep.seed(request["seed"])
