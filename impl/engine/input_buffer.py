@@ -5,9 +5,8 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
-import numpy as np
-
 from impl.core.ownership import NAME_AND_HOLDER
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 
 
@@ -39,11 +38,11 @@ class InputBuffer:
                 gradient._storage.version = version
         elif not form.records and getrefcount(held) == NAME_AND_HOLDER and held.base is None:
             held += gradient
-            if held is self.value or isinstance(held, np.generic):  # which is a new object
-                self.value = held
+            if SparseArray in (type(self.value), type(gradient)):  # the sum is in new memory
+                self.version = 0
+            else:
                 self.version += STATE.before_write is None  # a dispatch mode counts no write
-            else:  # a sum with a sparse gradient, in new memory
-                self.value, self.version = held, 0
+            self.value = held
         else:
             held = None
             self.value, self.version = form.add(self.value, gradient), 0
