@@ -307,7 +307,8 @@ class TensorGradients(RecordingGradients):
         if a.is_sparse:
             return b + a
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        others = a.is_meta or type(a) is not type(b)
+        # On the meta device sums are in new memory; a batch does not fit into one without it.
+        others = a.is_meta or (STATE.batched and type(a) is not type(b))
         if STATE.enabled or not unshared or kept or others:
             return a + b
         return a.add_(b)
