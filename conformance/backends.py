@@ -103,7 +103,7 @@ class TorchShaped(Backend):
             self._keep(stack, "get_default_dtype", "set_default_dtype", dtype)
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
-            self._keep(stack, "get_default_device", "set_default_device", None)
+            self._keep_device(stack)
             mode = "get_deterministic_debug_mode", "set_deterministic_debug_mode"
             self._keep(stack, *mode, 0)
             self.reseed()
@@ -125,6 +125,21 @@ class TorchShaped(Backend):
         stack.callback(restore, get())
         if initial is not None:
             restore(initial)
+
+    def _keep_device(self, stack: ExitStack) -> None:
+        """Set the default device back when the session ends, if a program has changed it."""
+        get = _find(self.namespace, "get_default_device")
+        restore = _find(self.namespace, "set_default_device")
+        if get is None or restore is None:
+            return
+        before = get()
+
+        def back() -> None:
+            if get() != before:
+                # None takes it away; the CPU by name would be a mode around every call in torch.
+                restore(None if str(before) == "cpu" else before)
+
+        stack.callback(back)
 
 
 def _leave_dual_level(namespace: Any) -> None:

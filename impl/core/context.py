@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.devices import check_device, default_device, device
+from impl.core.named_types import type_name
 from impl.core.state import STATE
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -27,7 +28,13 @@ _SETTINGS: dict[str, object] = {
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Store the flag; results are deterministic either way, but for uninitialised memory, which is
-    filled while it is set (torch's function)."""
+    filled while it is set (torch's function). Raises TypeError for a flag that is no bool."""
+    for name, flag in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(flag, bool):
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {name} must be bool, "
+                f"not {type_name(flag)}"
+            )
     _SETTINGS["deterministic"] = mode
     _SETTINGS["warn_only"] = warn_only
 
@@ -48,7 +55,9 @@ def fills_when_deterministic() -> bool:
 
 
 def fill_when_deterministic(mode: bool) -> None:
-    """Set the flag of `fills_when_deterministic`."""
+    """Set the flag of `fills_when_deterministic`; raises RuntimeError for one that is no bool."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
     _SETTINGS["fills"] = mode
 
 
