@@ -75,14 +75,20 @@ def observation(seen: Any) -> str:
 
 
 def _tensor(seen: Mapping[str, Any]) -> str:
-    values = seen.get("values")
+    return f"tensor({elements(seen)}, {seen.get('dtype')})"
+
+
+def elements(seen: Mapping[str, Any]) -> str:
+    """The elements of a tensor or of a gradient: nested, those that a sparse one stores with their
+    indices, the error of reading them, or the shape where they were not read."""
+    values, sparse = seen.get("values"), seen.get("sparse")
+    if isinstance(values, list) and isinstance(sparse, Mapping):
+        return f"[{', '.join(map(number, values))}] at {sparse.get('indices')}"
     if isinstance(values, list):
-        body = nested(values, seen.get("shape") or ())
-    elif isinstance(values, Mapping):
-        body = _error(values.get("error"))
-    else:
-        body = f"shape {tuple(seen.get('shape') or ())}"
-    return f"tensor({body}, {seen.get('dtype')})"
+        return nested(values, seen.get("shape") or ())
+    if isinstance(values, Mapping):
+        return _error(values.get("error"))
+    return f"shape {tuple(seen.get('shape') or ())}"
 
 
 def _error(error: Any) -> str:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from conformance.base.levels import LEVELS
 from conformance.observe.fields import compared_fields, fields_of
 from conformance.observe.trace import Observation, Step, Trace
-from conformance.output.display import cut, field_value, nested, observation
+from conformance.output.display import cut, elements, field_value, observation
 from conformance.program.program import Program
 from reports.specification.source import highlighted
 from reports.text import visible
@@ -139,7 +139,7 @@ def _grad(grad: Any, before: Any) -> Iterator[tuple[str, str]]:
         if grad is not None or before is not None:
             yield "values", f"grad={field_value(grad)}"
         return
-    yield "values", f"grad={nested(grad['values'], grad.get('shape') or ())}"
+    yield "values", f"grad={elements(grad)}"
     for field in fields_of("grad"):
         name, level = field.name, str(field.level)
         if level == "values" or name not in grad:
