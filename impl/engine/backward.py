@@ -16,7 +16,7 @@ from impl.engine.dependencies import reachable
 from impl.graph.edge import GradientEdge
 from impl.tensor import batched_tensor, forward_grad, legacy_batched_tensor
 from impl.tensor.overridable import has_torch_function
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import PLAIN, Tensor, requires_grad
 from impl.tensor.torch_function import handle_torch_function, overrides
 
 
@@ -71,6 +71,8 @@ def backward(
 def _asked(roots: tuple, inputs: tuple) -> list:
     """The roots and inputs whose classes may take the pass over, if one of them, or a mode, does
     (has_torch_function); else an empty list."""
+    if not STATE.function_modes and PLAIN.issuperset(map(type, (*roots, *inputs))):
+        return []
     values = [value for value in (*roots, *inputs) if not isinstance(value, GradientEdge)]
     return values if has_torch_function(values) else []
 

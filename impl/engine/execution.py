@@ -10,6 +10,7 @@ import warnings
 from impl.core import messages
 from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_arrays import is_meta
 from impl.core.registry import method_of
 from impl.core.state import FAST_PATH, STATE
 from impl.engine import dependencies, fast_backward, fast_recording
@@ -68,9 +69,10 @@ def run_backward(
     """
     if form is None:
         # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
-        present = [c for c in cotangents if c is not None]
-        on_tensors = any(not c._raw.size or c.is_meta for c in present)
-        form = gradient_form(create_graph, on_tensors or STATE.batched)
+        on_tensors = STATE.batched or any(
+            c is not None and (not c._raw.size or is_meta(c._raw)) for c in cotangents
+        )
+        form = gradient_form(create_graph, on_tensors)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
@@ -81,7 +83,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
     # Backward 1
     roots = _roots(tensors, cotangents, form)
     task = GraphTask(form, keep_graph)
-    if any(c is not None and c.is_meta for c in cotangents):
+    if form.records and any(c is not None and c.is_meta for c in cotangents):
         task.place = META
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.devices import META, device
+from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY, CATEGORY, COMPLEX, WIDE
+from impl.core.meta_arrays import is_meta
 from impl.core.meta_functions import to_meta
 from impl.core.sizes import Size
 from impl.core.state import STATE
@@ -78,7 +79,7 @@ def batch_size(seeds: list) -> int:
 
 
 def _implicit(out, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    on_meta = _device_of(out) == META
+    on_meta = _is_on_meta(out)
     if not shape and dtype in WIDE and not on_meta:
         return new(dtype.type(1))
     if any(n != 1 for n in shape):
@@ -92,11 +93,11 @@ def _implicit(out, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     return new(to_meta(ones) if on_meta else ones)
 
 
-def _device_of(out) -> device:
-    """The device of a root."""
+def _is_on_meta(out) -> bool:
+    """Whether a root is on the meta device."""
     if isinstance(out, GradientEdge):
-        return device_of(out.node._input_meta(out.output_nr))
-    return out.device
+        return device_of(out.node._input_meta(out.output_nr)) is META
+    return is_meta(out._raw)
 
 
 def _check_cotangent(grads: tuple, out, shape, dtype, cotangent: Any, batched: bool) -> None:
