@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from conformance.program.statements import first_line
+
 _EFFECTS = {"backward", "grad", "step", "zero_grad", "remove", "retain_grad", "requires_grad_"}
 _EFFECTS |= {"train", "eval", "append", "extend", "clear", "pop", "update", "seed", "manual_seed"}
 _SHOWN = ("tensor", "True", "False", "None", "raises", "(", "[", "'", "<", "-", "torch.")
@@ -37,7 +39,7 @@ def slice_lines(source: str, line: int, name: str | None = None) -> frozenset[in
     return frozenset(
         number
         for one in (*(statement.node for statement in kept), target)
-        for number in range(_first(one), (one.end_lineno or one.lineno) + 1)
+        for number in range(first_line(one), (one.end_lineno or one.lineno) + 1)
     )
 
 
@@ -134,9 +136,3 @@ def _related(statements: list[_Statement], own: set[str]) -> dict[str, set[str]]
             for name in together:
                 related[name] = together
     return related
-
-
-def _first(node: ast.stmt) -> int:
-    """The first line of a statement, with its decorators."""
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(one.lineno for one in decorators)])

@@ -22,7 +22,7 @@ from conformance.program.expectations import (
 
 
 class ProgramError(FileError):
-    """Source that is not a source."""
+    """Source that is not a program."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,16 @@ class Source:
 
 def statements_of(source: Source) -> list[Statement]:
     """The statements of a program, in order; raises ProgramError."""
-    text = source.text
     try:
-        tree = ast.parse(text, source.filename)
+        tree = ast.parse(source.text, source.filename)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None) or 1
         message = getattr(error, "msg", None) or str(error)
         raise ProgramError(*source.place(line), f"does not parse: {message}") from error
     nodes = tree.body[source.skipped :]
-    comments = _expectations(source, text, nodes)
-    former = _former_expectations(source, text, nodes)
-    lines = text.splitlines()
+    comments = _expectations(source, nodes)
+    former = _former_expectations(source, nodes)
+    lines = source.text.splitlines()
     return [
         _statement(
             source, lines, index, node, comments.get(id(node), ()), tuple(former.get(id(node), ()))
@@ -152,28 +151,27 @@ def _compiled(node: ast.stmt, filename: str) -> CodeType:
 
 def _segment(lines: list[str], node: ast.stmt) -> str:
     """The statement's own text, faster than ast.get_source_segment, which splits all lines."""
-    first, last = _first_line(node) - 1, (node.end_lineno or node.lineno) - 1
+    first, last = first_line(node) - 1, (node.end_lineno or node.lineno) - 1
     rows = lines[first : last + 1]
     rows[-1] = rows[-1].encode()[: node.end_col_offset].decode()
-    if _first_line(node) == node.lineno:
+    if first_line(node) == node.lineno:
         rows[0] = rows[0].encode()[node.col_offset :].decode()
     return "\n".join(rows)
 
 
-def _first_line(node: ast.stmt) -> int:
+def first_line(node: ast.stmt) -> int:
+    """The first line of a statement, with its decorators."""
     decorators = getattr(node, "decorator_list", ())
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 
-def _expectations(
-    source: Source, text: str, nodes: list[ast.stmt]
-) -> dict[int, tuple[Expectation, ...]]:
+def _expectations(source: Source, nodes: list[ast.stmt]) -> dict[int, tuple[Expectation, ...]]:
     """Map a node's id to the expectations in the comment behind it."""
-    if "#" not in text:
+    if "#" not in source.text:
         return {}
     last_on_line = {node.end_lineno: node for node in nodes}
     found: dict[int, tuple[Expectation, ...]] = {}
-    for line, comment in trailing_comments(text):
+    for line, comment in trailing_comments(source.text):
         try:
             expects = read_comment(comment)
         except MalformedExpectation as error:
@@ -190,15 +188,13 @@ def _expectations(
     return found
 
 
-def _former_expectations(
-    source: Source, text: str, nodes: list[ast.stmt]
-) -> dict[int, list[Former]]:
+def _former_expectations(source: Source, nodes: list[ast.stmt]) -> dict[int, list[Former]]:
     """Map a node's id to the comments on older versions, on the lines right below it."""
-    if "# before " not in text:
+    if "# before " not in source.text:
         return {}
     found: dict[int, list[Former]] = {}
     below = {(node.end_lineno or node.lineno) + 1: node for node in nodes}
-    for line, comment, alone in _comments(text):
+    for line, comment, alone in _comments(source.text):
         if not alone:
             continue
         try:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from conformance import backends
 from conformance.base import interruption
-from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.levels import NOT_COMPARED
 from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
@@ -200,10 +199,7 @@ class Judge:
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> dict[str, Any]:
         try:
-            identity = self.sides["backend"].identity()
-            claimed = identity.levels
-            if program.device == "cpu" and identity.device not in (None, "cpu"):
-                program = replace(program, may_differ=LEVELS)
+            claimed = self.sides["backend"].identity().levels
             verdict = compare(expected, got, program, self._is_stated(), claimed).to_json()
             diverges = verdict["outcome"] == "diverges" and self._is_stated()
             against = contradicted(program, got, unmet(program, expected)) if diverges else None

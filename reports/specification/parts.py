@@ -102,6 +102,7 @@ def page_names(chapters: Iterable[Chapter]) -> list[str]:
 def parts_of(
     chapters: Sequence[Chapter],
     texts: Sequence[Text],
+    prose: Prose,
     recording: Recorded,
     made: list[Column],
     changed: list[of_versions.Step],
@@ -111,8 +112,6 @@ def parts_of(
 
     Raises RecordingError for a damaged trace, ProgramError for a program that does not parse.
     """
-    places = list(zip(chapters, page_names(chapters), strict=True))
-    prose = prose_of(places, texts, changed)
     steps = steps_by_rule(
         [step for text in texts if text.path.name == ALGORITHMS for step in read_steps(text)],
         chapters,
@@ -124,7 +123,7 @@ def parts_of(
             of_rule.setdefault(one.rule.id, []).append(one)
     parts: list[Part] = []
     missing: list[str] = []
-    for chapter, page in places:
+    for chapter, page in zip(chapters, page_names(chapters), strict=True):
         tell(f"reading {chapter.title}")
         prose.begin_page()
         intro = prose.markup(chapter.prose)
@@ -147,12 +146,10 @@ def parts_of(
 
 
 def prose_of(
-    places: Iterable[tuple[Chapter, str]],
-    texts: Iterable[Text],
-    changed: Iterable[of_versions.Step],
+    chapters: Sequence[Chapter], texts: Sequence[Text], changed: Iterable[of_versions.Step]
 ) -> Prose:
-    """The renderer of prose for chapters with their pages, texts, and the versions in the steps."""
-    places, texts = list(places), list(texts)
+    """The renderer of prose for chapters, texts, and the versions in the steps."""
+    places = list(zip(chapters, page_names(chapters), strict=True))
     pages = {chapter.path.name: page for chapter, page in places}
     pages |= {text.path.name: text_page(text) for text in texts}
     rules = {rule.id: f"{page}#{rule.id}" for chapter, page in places for rule in chapter.rules}

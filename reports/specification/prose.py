@@ -39,9 +39,9 @@ class Prose:
         self.unseen: dict[str, str] = {}
         self.markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
-    def begin_page(self) -> None:
-        """Link the first occurrence of every term again."""
-        self.unseen = dict(self.terms)
+    def begin_page(self, terms: bool = True) -> None:
+        """Link the first occurrence of every term again, or none on a page without `terms`."""
+        self.unseen = dict(self.terms) if terms else {}
 
     def markup(self, text: str, anchored: bool = False) -> Markup:
         """`text` rendered as markup; `anchored`, with an ID for each heading, step and term."""

@@ -133,9 +133,10 @@ def build(
     history = recording.history if isinstance(recording, VersionView) else None
     tell("reading the history")
     changed = steps(chapters, history) if history else []
-    parts, missing = parts_of(chapters, texts, recording, made, changed, tell)
+    prose = prose_of(chapters, texts, changed)
+    parts, missing = parts_of(chapters, texts, prose, recording, made, changed, tell)
     tell("writing the pages")
-    files = _files(parts, texts, recording, made, changed)
+    files = _files(parts, texts, prose, recording, made, changed)
     with writing(site):
         write_site(site, files)
     return missing
@@ -144,6 +145,7 @@ def build(
 def _files(
     parts: list[Part],
     texts: Sequence[Text],
+    prose: Prose,
     recording: Recorded,
     made: list[Column],
     changed: list[Step],
@@ -188,20 +190,16 @@ def _files(
         index=packed(json_text(_index(parts))),
         **common,
     )
-    files |= _text_pages(parts, texts, common) | _index_pages(parts, common)
-    return files | _version_pages(parts, changed, common)
+    files |= _text_pages(texts, prose, common) | _index_pages(parts, common)
+    return files | _version_pages(parts, prose, changed, common)
 
 
-def _text_pages(
-    parts: list[Part], texts: Sequence[Text], common: Mapping[str, Any]
-) -> dict[str, str]:
+def _text_pages(texts: Sequence[Text], prose: Prose, common: Mapping[str, Any]) -> dict[str, str]:
     """The pages without rules, each with links to the one before and the one behind."""
-    prose = prose_of([(part.chapter, part.page) for part in parts], texts, ())
     names = [text_page(text) for text in texts]
     files = {}
     for at, text in enumerate(texts):
-        if text.name != "definitions":
-            prose.begin_page()
+        prose.begin_page(terms=text.name != "definitions")
         files[names[at]] = _page(
             "text",
             page=names[at],
@@ -212,7 +210,6 @@ def _text_pages(
             text_page=text_page,
             **common,
         )
-        prose.unseen = {}
     return files
 
 
@@ -232,12 +229,12 @@ def _index_pages(parts: list[Part], common: Mapping[str, Any]) -> dict[str, str]
 
 
 def _version_pages(
-    parts: list[Part], changed: list[Step], common: Mapping[str, Any]
+    parts: list[Part], prose: Prose, changed: list[Step], common: Mapping[str, Any]
 ) -> dict[str, str]:
     """The pages of the versions, and the index of these; none without a history."""
     if not changed:
         return {}
-    prose = prose_of([(part.chapter, part.page) for part in parts], (), changed)
+    prose.begin_page(terms=False)
     beside = neighbours(changed)
     shared = {
         **common,

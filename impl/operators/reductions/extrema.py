@@ -233,12 +233,18 @@ def aminmax_dim(self: Array, dim, keepdim) -> Array:
     return array.min(axis=axis, keepdims=keepdim), array.max(axis=axis, keepdims=keepdim)
 
 
-@aminmax_dim.batches
-def _aminmax_of_batch(args, level):
-    batch, dim, keepdim = args
-    if dim is None and not keepdim:
-        return hide(aminmax_dim(flat(batch, level), 1, False), level)
-    return NotImplemented if dim is None else with_dims(aminmax_dim, args, level)
+def _reduce_batches(op) -> None:
+    """Register the batching rule of an operator of a dimension, or of all elements as one."""
+
+    @op.batches
+    def of_batch(args, level):
+        batch, dim, keepdim = args
+        if dim is None and not keepdim:
+            return hide(op(flat(batch, level), 1, False), level)
+        return NotImplemented if dim is None else with_dims(op, args, level)
+
+
+_reduce_batches(aminmax_dim)
 
 
 def _aminmax_backward(F, self, dim, keepdim, grad_min, grad_max, min, max):
@@ -416,15 +422,7 @@ def _argument(name: str, arg, words: str) -> None:
         f"The index of the {words}, the first of several; not differentiable (torch.{name})."
     )
     refused = NoComplex(text=f"{name}(): does not support complex input", error=TypeError)
-    op = operator(complex=refused, batching="dims")(kernel)
-
-    @op.batches
-    def of_batch(args, level):
-        batch, dim, keepdim = args
-        if dim is None and not keepdim:
-            return hide(op(flat(batch, level), 1, False), level)
-        return NotImplemented if dim is None else with_dims(op, args, level)
-
+    _reduce_batches(operator(complex=refused, batching="dims")(kernel))
     FUNCTIONS[name] = taking_out(FUNCTIONS[name], storing=store_exactly)
 
 
