@@ -21,7 +21,8 @@ class Shown:
     """One cause as text: `number` programs diverge; `program` is the ID of the one shown, and
     `chapter` the place of its rule in a site of the specification (`chapter_page`).
 
-    `lines` are its lines up to the divergence, each with its number and whether it diverges.
+    `lines` are those of its lines that the divergence may depend on, each with its number and
+    whether it diverges.
     """
 
     key: str

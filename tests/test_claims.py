@@ -252,3 +252,12 @@ def test_a_claim_names_the_classes_in_which_it_holds(
     lines: list[dict[str, Any]], said: str
 ) -> None:
     assert said in qualified(*lines)
+
+
+def test_a_run_of_some_classes_claims_these_and_no_more() -> None:
+    assert qualified(GOOD, classes=["core"]) == ["core, values and graph, torch 2.13"]
+    run = (GOOD, of(GOOD, "complex"))
+    assert qualified(*run, classes=["complex"]) == [
+        "core and complex, values and graph, torch 2.13"
+    ]
+    assert qualified(BAD, GOOD, classes=["core"]) == ["core, graph, torch 2.13"]

@@ -7,6 +7,7 @@ import pytest
 
 from conformance.output.display import (
     cut,
+    field_lines,
     field_value,
     marked_source,
     nested,
@@ -113,3 +114,11 @@ def test_a_headline_is_followed_by_the_sentence_of_its_rule():
     assert shown[1][1:] == []
     assert shown[2][1].strip() == "Of \\x1b[31m one line"
     assert shown[3][1:] == []
+
+
+def test_a_sparse_tensor_and_gradient_show_what_they_store() -> None:
+    stored = {"values": [2.0, 3.0], "shape": [4, 1], "dtype": "float32"}
+    sparse = {**stored, "sparse": {"layout": "sparse_coo", "indices": [[1, 3]], "coalesced": True}}
+    assert observation({"kind": "tensor", **sparse}) == "tensor([2.0, 3.0] at [[1, 3]], float32)"
+    shown = field_lines({**tensor([0.0] * 4, [4, 1]), "grad": sparse})
+    assert ("grad = [2.0, 3.0] at [[1, 3]]", ("grad",)) in shown

@@ -121,7 +121,7 @@ def field_lines(seen: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
     shown: list[tuple[str, tuple[str, ...]]] = []
     grad = seen.get("grad")
     if isinstance(grad, Mapping) and "values" in grad:
-        shown.append((f"grad = {cut(nested(grad['values'], grad.get('shape') or ()))}", ("grad",)))
+        shown.append((f"grad = {cut(elements(grad))}", ("grad",)))
     elif "grad" in seen:
         shown.append((f"grad = {field_value(grad)}", ("grad",)))
     flags = ("requires_grad", "is_leaf", "has_grad_fn", "retains_grad", "is_view")

@@ -14,7 +14,7 @@ from conformance.base.levels import NOT_COMPARED
 from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
-from conformance.compare.unmet import contradicted, unmet
+from conformance.compare.unmet import contradicted
 from conformance.execution.recorded import history, is_as_history
 from conformance.execution.recordings import (
     DiedThen,
@@ -200,9 +200,10 @@ class Judge:
     ) -> dict[str, Any]:
         try:
             claimed = self.sides["backend"].identity().levels
-            verdict = compare(expected, got, program, self._is_stated(), claimed).to_json()
-            diverges = verdict["outcome"] == "diverges" and self._is_stated()
-            against = contradicted(program, got, unmet(program, expected)) if diverges else None
+            found = compare(expected, got, program, self._is_stated(), claimed)
+            verdict = found.to_json()
+            diverges = found.outcome == "diverges" and self._is_stated()
+            against = contradicted(program, got, found.specification) if diverges else None
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):

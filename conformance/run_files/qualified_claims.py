@@ -79,7 +79,7 @@ def qualified_claims(
     found = []
     left_out = [area for area in selection.get("without") or () if area not in by_area]
     for level in selection["levels"] if oracle else ():
-        if claim := _claim(level, by_area, oracle):
+        if claim := _claim(level, by_area, oracle, bool(selection.get("classes"))):
             claim = _restricted(claim, list(by_area), left_out, bool(selection.get("areas")))
             if versions := whole.get(level):
                 claim = replace(claim, oracle=torch(versions))
@@ -103,20 +103,29 @@ def texts(found: Iterable[Claim]) -> list[str]:
     return [f"{of}{listed(levels)}, {terms}" for (of, terms), levels in grouped.items()]
 
 
-def _claim(level: str, by_area: Mapping[str, Sequence[Line]], oracle: str) -> Claim | None:
-    """The claim for classes of programs if the core holds, or else for areas."""
+def _claim(
+    level: str, by_area: Mapping[str, Sequence[Line]], oracle: str, few: bool
+) -> Claim | None:
+    """The claim for classes of programs if the core holds, or else for areas; ``few`` says that
+    only programs of some classes were run, which speak for no area as a whole."""
     lines = [line for of_area in by_area.values() for line in of_area]
-    classes = _classes(level, lines)
+    classes = _classes(level, lines, few)
     if classes is None:
-        return _claim_of_areas(level, by_area, oracle)
+        return None if few else _claim_of_areas(level, by_area, oracle)
     meant = [line for line in lines if not classes or _is_within(line, classes)]
-    known = sum(is_known(line) and line["levels"].get(level) == "diverges" for line in meant)
-    unsupported = sum(line["outcome"] == "unsupported" for line in meant)
-    return Claim(level, oracle, (), (), known, unsupported, classes)
+    return _counted(Claim(level, oracle, classes=classes), meant)
 
 
-def _classes(level: str, lines: Sequence[Line]) -> tuple[str, ...] | None:
-    """The classes for which the level holds: empty for all, None where that of the core does not.
+def _counted(claim: Claim, lines: Sequence[Line]) -> Claim:
+    """The claim with the exceptions among the lines that it is about."""
+    known = sum(is_known(line) and line["levels"].get(claim.level) == "diverges" for line in lines)
+    unsupported = sum(line["outcome"] == "unsupported" for line in lines)
+    return replace(claim, known=known, unsupported=unsupported)
+
+
+def _classes(level: str, lines: Sequence[Line], few: bool) -> tuple[str, ...] | None:
+    """The classes for which the level holds: empty for all, if not only ``few`` were run, and None
+    where that of the core does not.
 
     A class holds if none of its programs speaks against the level, and something of it was
     compared, together with those before it.
@@ -128,7 +137,7 @@ def _classes(level: str, lines: Sequence[Line]) -> tuple[str, ...] | None:
         compared = _is_compared(level, (line for line in inside if name in _needed(line)))
         if compared and all(_allows(level, line) for line in inside):
             found = (*found, name)
-    if len(found) == len(present):
+    if len(found) == len(present) and not few:
         return ()
     return found if CORE in found else None
 
@@ -153,15 +162,9 @@ def _claim_of_areas(level: str, by_area: Mapping[str, Sequence[Line]], oracle: s
         return None
     others = [area for area in by_area if area not in silent and area not in holding]
     # A claim of all areas counts the unsupported programs of areas without a compared one, too.
-    meant = holding if others else list(by_area)
-    known = sum(
-        is_known(line) and line["levels"].get(level) == "diverges"
-        for area in holding
-        for line in by_area[area]
-    )
-    unsupported = sum(line["outcome"] == "unsupported" for area in meant for line in by_area[area])
+    meant = [line for area in (holding if others else by_area) for line in by_area[area]]
     areas = tuple(holding) if others else ()
-    return Claim(level, oracle, areas, tuple(others), known, unsupported)
+    return _counted(Claim(level, oracle, areas, tuple(others)), meant)
 
 
 def _restricted(claim: Claim, run: Sequence[str], left_out: Sequence[str], few: bool) -> Claim:

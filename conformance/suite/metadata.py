@@ -79,7 +79,7 @@ def read_metadata(text: str, defaults: Metadata) -> Metadata:
         name, colon, value = (part.strip() for part in field.partition(":"))
         if not colon and name == "informative":
             found = replace(found, normative=False)
-        elif name in STANDINGS[::2]:
+        elif name in ("documented", "contradicts"):
             found = replace(found, standing=name, places=_places(value))
         elif name == "class":
             found = replace(found, of_class=_one_of(name, value, tuple(CLASSES)))

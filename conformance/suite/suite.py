@@ -39,8 +39,7 @@ class Selection:
 
     ``classes`` takes programs that need no others but the core; ``without`` leaves areas out;
     ``failed_in`` names a run file, and leaves only its failures; ``shard`` takes a part of the
-    rest. ``levels`` selects no programs: it says which levels count
-    for pass or fail.
+    rest. ``levels`` selects no programs: it says which levels count for pass or fail.
     """
 
     areas: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ class Text:
     @property
     def name(self) -> str:
         """The name of its page: `data-model`."""
-        return re.sub(r"^\d+-", "", self.path.stem)
+        return page_name(self.path.name)
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Step:
     def anchor(self) -> str:
         """The part of its address behind `#`."""
         return self.name.replace(" ", "-")
+
+
+def page_name(file: str) -> str:
+    """The name of the page of a text's file: without its number and its ending."""
+    return re.sub(r"^\d+-", "", file).removesuffix(".md")
 
 
 def read_texts(directory: str | Path | None = None) -> list[Text]:

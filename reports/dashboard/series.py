@@ -48,7 +48,7 @@ class Series:
     @property
     def is_narrow(self) -> bool:
         """Whether its runs cover areas only in part."""
-        return any(self.selection.get(name) for name in NARROWING)
+        return any(self.selection.get(name) for name in (*NARROWING, "classes"))
 
     @property
     def is_of_torch(self) -> bool:

@@ -15,7 +15,15 @@ from conformance.history import steps as of_versions
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.suite.chapters import Chapter, Rule
-from conformance.suite.texts import ALGORITHMS, Step, Text, read_steps, steps_by_rule
+from conformance.suite.texts import (
+    ALGORITHMS,
+    ORDER,
+    Step,
+    Text,
+    page_name,
+    read_steps,
+    steps_by_rule,
+)
 from reports.specification.drawings import drawn
 from reports.specification.prose import Prose, anchor, defined
 from reports.specification.source import highlighted
@@ -91,7 +99,7 @@ def page_names(chapters: Iterable[Chapter]) -> list[str]:
     """The file name of each chapter's page, by its area: stable targets of links to rules."""
     names: list[str] = []
     taken = {file for _, file, _ in (*PAGES, VERSIONS_PAGE)}
-    taken |= {f"{name}.html" for name in ("conformance", "definitions", "data-model", "algorithms")}
+    taken |= {f"{page_name(file)}.html" for file in ORDER}
     for chapter in chapters:
         name = f"{chapter.area}.html"
         names.append(f"{chapter.path.stem}.html" if name.lower() in taken else name)
@@ -134,7 +142,7 @@ def parts_of(
                 f"{one.program.id}: {one.missing}"
                 for one in examples
                 # The history is of the CPU, on which the rules about accelerators do not run.
-                if one.missing and one.program.device != "accelerator"
+                if one.missing and one.program.runs_on("cpu")
             ]
             found = strip(rule, history, of_rule.get(rule.id, ())) if history else None
             markup = prose.markup(rule.prose)

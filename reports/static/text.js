@@ -61,6 +61,11 @@ function plain(text) {
   return String(text).replace(HIDDEN, escaped);
 }
 
+// A text for a search: in lower case, with single blanks.
+function squeezed(text) {
+  return text.toLowerCase().replace(/\s+/g, " ").trim();
+}
+
 // Untrusted text that may be very long: its beginning, and a button for the rest.
 function longText(text, limit = LONG_TEXT) {
   const string = String(text);

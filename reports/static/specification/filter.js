@@ -12,10 +12,6 @@ const entries = [...list.querySelectorAll("[data-entry]")].map((row, place) => {
   return { row, place, text: squeezed(heading.textContent), name: squeezed(heading.querySelector("code")?.textContent ?? "") };
 });
 
-function squeezed(text) {
-  return text.toLowerCase().replace(/\s+/g, " ").trim();
-}
-
 // How well an entry fits: the share of the words that it has; an exact name comes before all others.
 function worth({ text, name }, words) {
   if (!words.length) return 1;

@@ -25,8 +25,6 @@ function asked(text) {
   return [...new Set(words.length ? words : all)];
 }
 
-const squeezed = (text) => text.toLowerCase().replace(/\s+/g, " ").trim();
-
 // A message without its numbers: those of a pasted one are seldom the recorded ones.
 const numberless = (text) => squeezed(text).replace(/\d+(, \d+)*/g, "#");
 
