@@ -1,5 +1,8 @@
 """Custom operators, `torch.ops`, and modes below autograd."""
 
+import gc
+import weakref
+
 import pytest
 
 import impl as torch
@@ -184,3 +187,21 @@ def test_a_selective_checkpoint_of_a_module():
         y.pow(2).sum().backward()
         for p, gradient in zip((x, *layers.parameters()), expected, strict=True):
             assert torch.equal(p.grad, gradient)
+
+
+def test_a_node_does_not_keep_the_results_of_a_custom_operator():
+    """Without a cycle they end with the last reference to them, not at the next collection."""
+
+    @torch.library.custom_op("tests::halves", mutates_args=())
+    def halves(xs: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [x / 2 for x in xs]
+
+    halves.register_autograd(lambda ctx, grads: [grad / 2 for grad in grads])
+    results = halves([torch.ones(2, requires_grad=True), torch.ones(3)])
+    watched = weakref.ref(results[0])
+    gc.disable()
+    try:
+        del results
+        assert watched() is None
+    finally:
+        gc.enable()

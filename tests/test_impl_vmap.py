@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import pytest
@@ -163,3 +164,73 @@ def test_saved_tensors_of_a_mapped_function_are_batched_where_they_were():
     impl.vmap(Product.apply, in_dims=(0, None))(x, y).sum().backward()
     assert seen == [((2,), (2,), (2,))]
     assert x.grad.shape == (4, 2) and y.grad.tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("in_dims", [0, 1, 2])
+def test_a_norm_without_a_rule_in_torch_is_applied_to_each_example(in_dims):
+    """As torch's fallback does, with its warning and its node."""
+    value = impl.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    with pytest.warns(UserWarning, match="batching rule for aten::norm_except_dim"):
+        norms = impl.func.vmap(lambda t: impl.norm_except_dim(t, 2, -1), in_dims=in_dims)(value)
+    assert norms.grad_fn.name() == "ViewBackward0"
+    assert norms.tolist() == [row.norm().item() for row in value.detach().unbind(in_dims)]
+
+
+MATRIX = impl.arange(12.0).reshape(3, 4)
+IMAGES = impl.arange(16.0).reshape(1, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("function", "example", "name"),
+    [
+        (lambda t: impl.isin(t, t[0]), MATRIX, "isin.Tensor_Tensor"),
+        (lambda t: impl.isin(t, 1.0), MATRIX, "isin.Tensor_Scalar"),
+        (lambda t: impl.isin(1.0, t), MATRIX, "isin.Scalar_Tensor"),
+        (lambda t: impl.histc(t, 4), MATRIX, "histc"),
+        (lambda t: impl.histogram(t, 4).hist, MATRIX, "histogram.bin_ct"),
+        (lambda t: impl.quantile(t, 0.3, dim=0), MATRIX, "quantile.scalar"),
+        (lambda t: impl.quantile(t, impl.tensor([0.3])), MATRIX, "quantile"),
+        (lambda t: impl.put(t, impl.tensor([0]), impl.zeros(1)), MATRIX, "put"),
+        (lambda t: (t * 1).renorm_(2, 0, 1.0), MATRIX, "renorm_"),
+        (lambda t: impl.renorm(t, 2, 0, 1.0), MATRIX, "renorm"),
+        (lambda t: impl.pdist(t), MATRIX, "pdist"),
+        (lambda t: impl.nn.functional.pdist(t), MATRIX, "pdist"),
+        (lambda t: impl.nn.functional.kl_div(t, t, reduction="sum"), MATRIX, "kl_div"),
+        (lambda t: impl._weight_norm(t, impl.ones(3, 1), 0), MATRIX, "_weight_norm"),
+        (
+            lambda t: impl.nn.functional.bilinear(t, t, impl.ones(2, 4, 4)),
+            MATRIX,
+            "bilinear",
+        ),
+        (
+            lambda t: impl.nn.functional.scaled_dot_product_attention(t, t, t),
+            IMAGES[None],
+            "_scaled_dot_product_flash_attention_for_cpu",
+        ),
+        (
+            lambda t: impl.nn.functional.max_unpool2d(t, impl.zeros(1, 2, 2, dtype=impl.int64), 2),
+            IMAGES[:, :2, :2],
+            "max_unpool2d",
+        ),
+    ],
+)
+def test_functions_without_a_rule_in_torch_warn_by_their_names_in_aten(function, example, name):
+    with pytest.warns(UserWarning, match=rf"batching rule for aten::{re.escape(name)}\. Please"):
+        mapped = impl.func.vmap(function)(impl.stack([example, example]))
+    assert mapped.shape == (2, *function(example).shape)
+    assert impl.equal(mapped[1], function(example))
+
+
+def test_factors_and_pivots_of_examples_are_checked():
+    """As those of a batch: the checks look at all elements, which examples do not show."""
+    matrices = impl.arange(18.0).reshape(2, 3, 3)
+    factors, pivots = impl.linalg.ldl_factor(matrices)
+    mapped = impl.func.vmap(lambda matrix: impl.linalg.ldl_factor(matrix)[0])(matrices)
+    assert impl.equal(mapped, factors)
+    ones = impl.ones(3, 1)
+    solved = impl.func.vmap(lambda LD, pivot: impl.linalg.ldl_solve(LD, pivot, ones))
+    assert impl.equal(
+        solved(factors, pivots)[0], impl.linalg.ldl_solve(factors[0], pivots[0], ones)
+    )
+    with pytest.raises(RuntimeError, match="Unknown error code"):
+        impl.func.vmap(lambda matrix: impl.linalg.ldl_factor(matrix)[0])(impl.zeros(2, 3, 3))

@@ -45,7 +45,6 @@ class _Flags:
     """The flags of a MetaArray that is contiguous in row-major order, or not."""
 
     writeable = True
-    owndata = True
 
     def __init__(self, array: MetaArray) -> None:
         self.c_contiguous = is_contiguous(array.shape, array.strides_in_elements)
@@ -287,14 +286,19 @@ def row_major_copy(array):
     return array.copy() if type(array) is MetaArray else np.array(array, order="C")
 
 
+def meta_strided(shape, dtype, strides) -> MetaArray:
+    """A MetaArray with strides in elements, None for row-major ones."""
+    if strides is None:
+        return MetaArray(shape, dtype)
+    size = np.dtype(dtype).itemsize
+    return MetaArray(shape, dtype, None, 0, [s * size for s in strides])
+
+
 def strided_like(shape, dtype, operands) -> MetaArray:
     """A MetaArray laid out in memory as its operands are."""
     layouts = [(o.shape, o.strides_in_elements) for o in operands if is_meta(o)]
     steps = elementwise_strides(shape, layouts) if 0 not in shape else None
-    if steps is None:
-        return MetaArray(shape, dtype)
-    size = np.dtype(dtype).itemsize
-    return MetaArray(shape, dtype, None, 0, [s * size for s in steps])
+    return meta_strided(shape, dtype, steps)
 
 
 def _sizes(array: MetaArray, shape: tuple[int, ...]) -> tuple[int, ...]:

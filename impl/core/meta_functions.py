@@ -52,13 +52,6 @@ def reduced(*dtypes):
     return kernel
 
 
-def laid_out(array: MetaArray, strides) -> MetaArray:
-    """A MetaArray of this shape and dtype with strides in elements, None for row-major ones."""
-    if strides is None:
-        return MetaArray(array.shape, array.dtype)
-    return MetaArray(array.shape, array.dtype, None, 0, [s * array.itemsize for s in strides])
-
-
 def rule(*functions):
     """Decorate the rule of NumPy's functions, which has their parameters."""
 

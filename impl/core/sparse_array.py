@@ -57,10 +57,9 @@ class SparseArray:
         """The number of stored elements."""
         return self.values.shape[0]
 
-    def with_values(self, values, coalesced: bool | None = None) -> SparseArray:
+    def with_values(self, values) -> SparseArray:
         """Other elements at the same indices."""
-        known = self.coalesced if coalesced is None else coalesced
-        return SparseArray(self.indices, values, self.shape, known)
+        return SparseArray(self.indices, values, self.shape, self.coalesced)
 
     def places(self) -> np.ndarray:
         """The places of the stored elements, with the sparse dimensions flattened to one."""

@@ -41,6 +41,12 @@ def _name_of(op) -> tuple[str, str]:
     return _names().get(name, (name, "default"))
 
 
+def shown_name(op) -> str:
+    """ATen's name of an operator as its errors and warnings show it, without a default overload."""
+    name, overload = _name_of(op)
+    return name if overload == "default" else f"{name}.{overload}"
+
+
 def overload_of(op, args: tuple, written: bool = False) -> OpOverload:
     """The overload that a call of an operator stands for; `written` is for a call in place."""
     name, overload = _name_of(op)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
 from impl.dispatch import meta_kernels, vmap_rules
-from impl.tensor.batched_tensor import innermost
+from impl.tensor.batched_tensor import innermost, is_at
 from impl.tensor.legacy_batched_tensor import NO_RULE, RANDOM, Batched, mapped
 from impl.tensor.tensor import Tensor, new
 
@@ -26,6 +26,14 @@ _DYNAMIC = (
     "over aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
     "this feature."
 )
+# Of composite functions: the parameter by which ATen chooses an overload, and its ends for a tensor
+# and for anything else.
+_OVERLOADS = {
+    "ctc_loss": (2, ".Tensor", ".IntList"),
+    "histogram": (1, ".bins_tensor", ".bin_ct"),
+    "nanquantile": (1, "", ".scalar"),
+    "quantile": (1, "", ".scalar"),
+}
 _UNSUPPORTED = (
     "vmap over torch.{} isn't supported yet. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues if you need this feature."
@@ -54,29 +62,36 @@ def _ruled(rule: Callable, legacy: Callable):
     return decorate
 
 
-def _each_row(composite, args: tuple, named: dict):
-    def once(given, more):
-        return composite(*given, **dict(zip(named, more, strict=True)))
+def _of_two(composite, named: dict):
+    """A composite function of the tuple of its arguments, and that of the values of named ones."""
+    return lambda given, more: composite(*given, **dict(zip(named, more, strict=True)))
 
-    return mapped(once, (args, tuple(named.values())))
+
+def _each_row(composite, args: tuple, named: dict):
+    return mapped(_of_two(composite, named), (args, tuple(named.values())))
 
 
 def _each_example(composite, args: tuple, named: dict, level):
-    def once(given, more):
-        return composite(*given, **dict(zip(named, more, strict=True)))
-
+    once = _of_two(composite, named)
     return vmap_rules.by_example(once, (args, tuple(named.values())), level)
 
 
 def _fallback(composite, args: tuple, named: dict, level):
     """Apply to each example, with torch's warning that there is no rule."""
-    vmap_rules.warn_slow(composite.__name__)
-    results = _each_example(composite, args, named, level)
-    if isinstance(results, tuple):
-        return type(results)(
-            [result._over(result._value.view_as(result._value)) for result in results]
-        )
-    return results._over(results._value.view_as(results._value))
+    name = composite.__name__ + _overload(composite.__name__, args)
+    return vmap_rules.fallback(
+        name, _of_two(composite, named), (args, tuple(named.values())), level
+    )
+
+
+def _overload(name: str, args: tuple) -> str:
+    """The end of ATen's name of a composite function, where it has several overloads."""
+    if name == "isin":
+        return "." + "_".join("Tensor" if isinstance(a, Tensor) else "Scalar" for a in args[:2])
+    if name not in _OVERLOADS:
+        return ""
+    place, of_tensor, otherwise = _OVERLOADS[name]
+    return of_tensor if len(args) > place and isinstance(args[place], Tensor) else otherwise
 
 
 def _plain(composite, args: tuple, named: dict):
@@ -97,7 +112,7 @@ def _on_value(composite, args: tuple, named: dict, level):
     Where only other arguments are batched it is applied to each example.
     """
     first, *rest = args or (named.pop("input"),)
-    if not vmap_rules.is_at(first, level) or innermost((*rest, *named.values())) is not None:
+    if not is_at(first, level) or innermost((*rest, *named.values())) is not None:
         return _each_example(composite, (first, *rest), named, level)
     return first._over(composite(first._value, *rest, **named))
 
@@ -106,7 +121,7 @@ def _sized(composite, args: tuple, named: dict, level):
     """Apply to the value of the first argument, with the size of the batch in front of the sizes,
     which are the second."""
     first, size, *rest = args
-    if not vmap_rules.is_at(first, level):
+    if not is_at(first, level):
         return _each_example(composite, args, named, level)
     value = vmap_rules.fronted(first, level)
     made = composite(value, (level.size, *size), *rest, **named)

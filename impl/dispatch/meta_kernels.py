@@ -13,18 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import messages
-from impl.core.devices import CPU, META, device
+from impl.core.devices import CPU
 from impl.core.meta_arrays import NeedsElements, holds, is_meta
 from impl.core.meta_functions import to_meta
 from impl.core.strides import empty_strided, strides_of
 from impl.tensor.tensor import Tensor, new
 
 LIMIT = 2**26  # bytes of all examples together
-
-
-def device_of(raw) -> device:
-    """The device of a raw value."""
-    return META if is_meta(raw) else CPU
 
 
 def mixes(raws) -> bool:

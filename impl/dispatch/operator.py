@@ -285,13 +285,18 @@ class Operator(OperatorWrites):
 
     def _call_meta_kernel(self, raws):
         """The kernel's result, as MetaArrays, for raw values one of which is a MetaArray."""
-        kernel = self._kernel_on_meta
-        if kernel is not None:
-            return self._call_kernel([*map(to_meta, raws)], kernel)
+        kernel = self._meta_kernel(raws)
+        if kernel is None:
+            return meta_kernels.call(self._call_kernel, raws)
+        return self._call_kernel([*map(to_meta, raws)], kernel)
+
+    def _meta_kernel(self, raws):
+        """The kernel for raw values of the meta device; None where the operator has none of its
+        own."""
         large = self._kernel_on_large_meta
-        if large is not None and meta_kernels.is_large(raws):
-            return self._call_kernel([*map(to_meta, raws)], large)
-        return meta_kernels.call(self._call_kernel, raws)
+        if self._kernel_on_meta is None and large is not None and meta_kernels.is_large(raws):
+            return large
+        return self._kernel_on_meta
 
     def _call_kernel(self, raws, kernel=None):
         if self.complex is not None and self.complex.refuses:
@@ -336,8 +341,7 @@ class Operator(OperatorWrites):
         if not meta_kernels.mixes(raws):
             return self.kernel(*raws)
         meta_kernels.check_same_device(tensors, with_scalars=False)
-        large = self._kernel_on_large_meta if meta_kernels.is_large(raws) else None
-        kernel = self._kernel_on_meta or large or self.kernel
+        kernel = self._meta_kernel(raws) or self.kernel
         return meta_kernels.call(lambda given: kernel(*given), raws)
 
     def _apply_list(self, args):

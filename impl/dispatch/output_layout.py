@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.meta_arrays import MetaArray, row_major
+from impl.core.meta_arrays import MetaArray, meta_strided, row_major
 from impl.core.strides import contiguous_strides, empty_strided, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.type_promotion import TypePromotion, common_dtype
@@ -49,8 +49,7 @@ class OutputLayout(TypePromotion):
         if strides is None:
             return row_major(raw) if raw.ndim else raw, None
         if type(raw) is MetaArray:
-            size = raw.dtype.itemsize
-            return MetaArray(raw.shape, raw.dtype, None, 0, [s * size for s in strides]), strides
+            return meta_strided(raw.shape, raw.dtype, strides), strides
         laid = empty_strided(raw.shape, strides, raw.dtype)
         owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
         laid = owned if owned.strides == laid.strides else laid

@@ -13,7 +13,7 @@ from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import BatchedTensor, with_dim, without_dim
+from impl.tensor.batched_tensor import is_at, with_dim, without_dim
 from impl.tensor.tensor import Tensor, new
 
 _ERROR = (
@@ -33,7 +33,7 @@ _SAME = (
 
 def _levels() -> list:
     """The levels of `vmap` that run, from the outermost; RuntimeError where one draws nothing."""
-    if STATE.drawing:
+    if STATE.drawing or not STATE.batched:
         return []
     levels = [t for t in STATE.transforms if t.randomness is not None]
     if any(level.randomness == "error" for level in levels):
@@ -62,7 +62,7 @@ def repeated(draw: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(draw)
     def call(*args, **named):
-        levels = _levels() if STATE.batched else []
+        levels = _levels()
         return _repeated(levels, lambda: draw(*args, **named))
 
     return call
@@ -84,7 +84,7 @@ def like(draw: Callable[..., Tensor]) -> Callable[..., Any]:
 
     @functools.wraps(draw)
     def call(input, *args, **named):
-        levels = _levels() if STATE.batched else []
+        levels = _levels()
         return _like(levels, input, lambda tensor: draw(tensor, *args, **named))
 
     return call
@@ -101,7 +101,7 @@ def _like(levels: list, input: Tensor, draw: Callable[[Tensor], Tensor]) -> Tens
 
 def _one(value: Any, level) -> Any:
     """The first example of a tensor that is batched at a level; any other value as it is."""
-    if type(value) is BatchedTensor and value._level is level:
+    if is_at(value, level):
         return value._value.select(value._dim, 0)
     return value
 
@@ -111,7 +111,7 @@ def filling(fill: Callable[..., Tensor]) -> Callable[..., Any]:
 
     @functools.wraps(fill)
     def call(self, *args, **named):
-        levels = _levels() if STATE.batched else []
+        levels = _levels()
         _fill(levels, self, lambda tensor: fill(tensor, *args, **named))
         return self
 
@@ -123,12 +123,11 @@ def _fill(levels: list, tensor: Tensor, fill: Callable[[Tensor], Tensor]) -> Non
         fill(tensor)
         return
     *outer, level = levels
-    at_level = type(tensor) is BatchedTensor and tensor._level is level
     if level.randomness == "different":
-        if not at_level:
+        if not is_at(tensor, level):
             raise RuntimeError(_INPLACE)
         _fill(outer, with_dim(tensor, level, 0), fill)
-    elif at_level:
+    elif is_at(tensor, level):
         one = _one(tensor, level).clone()
         _fill(outer, one, fill)
         tensor.copy_(one)
@@ -141,7 +140,7 @@ def of_values(draw: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(draw)
     def call(*args, **named):
-        return _of_values(_levels() if STATE.batched else [], draw, args, named)
+        return _of_values(_levels(), draw, args, named)
 
     return call
 
@@ -160,6 +159,6 @@ def _of_values(levels: list, draw: Callable[..., Any], args: tuple, named: dict)
         if isinstance(found, tuple):
             return type(found)([without_dim(result, level, 0) for result in found])
         return without_dim(found, level, 0)
-    if any(type(a) is BatchedTensor and a._level is level for a in args):
+    if any(is_at(a, level) for a in args):
         raise RuntimeError(_SAME)
     return _of_values(outer, draw, args, named)

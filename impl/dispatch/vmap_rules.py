@@ -25,8 +25,9 @@ from typing import Any
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import result_dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
+from impl.dispatch import aten
 from impl.dispatch.aten_names import overload_of
-from impl.tensor.batched_tensor import BatchedTensor, batched, moved, with_dim
+from impl.tensor.batched_tensor import BatchedTensor, batched, is_at, moved, with_dim
 from impl.tensor.tensor import Tensor
 
 _UNBATCHED = (
@@ -52,7 +53,7 @@ _SLOW_WRITES = {
     *("addcdiv_", "addcmul_", "clamp_", "cumprod_along_", "cumsum_along_", "fmod_.Tensor"),
     *("eq_.Tensor", "ge_.Tensor", "gt_.Tensor", "le_.Tensor", "lt_.Tensor", "ne_.Tensor"),
     *("hypot_", "index_copy_", "lerp_.Tensor", "masked_scatter_", "pow_.Tensor", "square_"),
-    *("remainder_.Tensor", "tril_", "triu_", "xlogy_"),
+    *("put_", "remainder_.Tensor", "renorm_", "tril_", "triu_", "xlogy_"),
 }
 _SLOW = (
     "There is a performance drop because we have not yet implemented the batching rule for "
@@ -60,11 +61,6 @@ _SLOW = (
 )
 _DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
 _SIZES = {"size", "input_sizes", "sizes", "repeats"}
-
-
-def is_at(value: Any, level) -> bool:
-    """Whether a value is a tensor that is batched at a level (not one in it)."""
-    return type(value) is BatchedTensor and value._level is level
 
 
 def fronted(value: Any, level) -> Any:
@@ -200,13 +196,27 @@ def applied(op, args: tuple, level) -> Any:
     elif op.batching in RULES:
         return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
     if op.batching == "fallback":
-        warn_slow(op.name)
+        return fallback(aten.shown_name(op), op.slow_path, args, level)
     return by_example(op.slow_path, args, level)
 
 
 def warn_slow(name: str) -> None:
     """Warn, as torch does, of an operator that has no rule there either."""
     warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
+
+
+def fallback(name: str, function: Callable, args: tuple, level) -> Any:
+    """The results of a function for each example, with torch's warning that it has no rule: views
+    of the stacked ones (ATen/functorch/BatchedFallback.cpp)."""
+    warn_slow(name)
+    results = by_example(function, args, level)
+    if isinstance(results, (tuple, list)):
+        return type(results)([_view(result) for result in results])
+    return _view(results)
+
+
+def _view(result: Any) -> Any:
+    return result._over(result._value.view_as(result._value))
 
 
 def folded(op, args: tuple, level) -> Any:

@@ -12,10 +12,9 @@ from typing import Any
 
 from impl.core.dims import wrap_dim
 from impl.core.registry import FUNCTIONS
-from impl.dispatch.vmap_rules import is_at
 from impl.factories.generator import get_rng_state, set_rng_state
 from impl.func.levels import VmapLevel
-from impl.tensor.batched_tensor import batched, with_dim
+from impl.tensor.batched_tensor import batched, is_at, with_dim
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 

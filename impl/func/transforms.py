@@ -73,22 +73,14 @@ def grad_and_value(
     return call
 
 
-def _raised(
-    level: Level, args: tuple, argnums: int | tuple[int, ...], pushed: bool = False
-) -> tuple[list, Any]:
-    """The arguments, with those to differentiate raised, and the latter alone.
-
-    Raises ValueError for integers where tangents are `pushed`.
-    """
+def _raised(level: Level, args: tuple, argnums: int | tuple[int, ...]) -> tuple[list, Any]:
+    """The arguments, with those to differentiate raised, and the latter alone."""
     check_argnums(argnums)
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     raised = list(args)
     level.given.update(id(leaf) for leaf in tree_flatten(args)[0])
     for number in numbers:
         check_argnum(args, number)
-        if pushed:
-            for primal in tree_flatten(args[number])[0]:
-                check_pushed("primal", primal)
         raised[number] = level.raised(args[number])
     return raised, chosen(raised, argnums)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from impl.tape.custom_function import Function
@@ -10,12 +12,14 @@ from impl.utils._pytree import TreeSpec, tree_flatten
 
 
 class Call:
-    """The last argument of the Function: the arguments by name, and how lists were taken apart."""
+    """The last argument of the Function: the operator, its arguments by name, and the `skeleton` of
+    those by position and of the results. It holds no tensor by position, which the node would keep
+    alive."""
 
     def __init__(self, op, args: tuple, named: dict) -> None:
-        self.op, self.args, self.named = op, args, named
-        self.spec: Any = None  # the structure of the results
-        self.result: Any = None
+        self.op, self.args, self.named = op, skeleton(args), named
+        self.results: tuple = ()
+        self.single = True  # whether the operator returns one value, not a tuple
 
 
 def function_of(op) -> type[Function]:
@@ -26,9 +30,7 @@ def function_of(op) -> type[Function]:
 
 def recorded(op, args: tuple, named: dict) -> Any:
     """The result of an operator, recorded as one node."""
-    call = Call(op, args, named)
-    op.function.apply(*flattened(args), call)
-    return call.result
+    return op.function.apply(*flattened(args), Call(op, args, named))
 
 
 class _Generated(Function):
@@ -36,7 +38,7 @@ class _Generated(Function):
     def forward(ctx, *args):
         call = args[-1]
         op = call.op
-        arguments = rebuilt(list(args[:-1]), call.args)
+        arguments = rebuilt(args[:-1], call.args)
         result = op.below_autograd(arguments, call.named)
         ctx._call = call
         if op.setup_context is not None:
@@ -44,8 +46,10 @@ class _Generated(Function):
             if len(op.schema.positional) < len(op.schema.arguments):
                 given["keyword_only_inputs"] = call.named
             op.setup_context(ctx, **given)
-        call.spec = result
-        return tuple(flattened(result if isinstance(result, tuple) else (result,)))
+        call.single = not isinstance(result, tuple)
+        results = (result,) if call.single else result
+        call.results = skeleton(results)
+        return tuple(flattened(results))
 
     @staticmethod
     def backward(ctx, *grads):
@@ -56,36 +60,32 @@ class _Generated(Function):
                 f"Trying to backward through {op.overload} but no autograd formula was registered. "
                 "Please use register_autograd to add one."
             )
-        results = call.spec if isinstance(call.spec, tuple) else (call.spec,)
         needs = ctx.needs_input_grad
-        ctx.needs_input_grad = rebuilt(list(needs[:-1]), call.args)
+        ctx.needs_input_grad = rebuilt(needs[:-1], call.args)
         try:
-            found = op.backward(ctx, *rebuilt(list(grads), results))
+            found = op.backward(ctx, *rebuilt(grads, call.results))
         finally:
             ctx.needs_input_grad = needs
         return (*_checked(op, found, call.args), None)
 
     @classmethod
     def apply(cls, *args, **kwargs):
-        """Record the call that is the last argument, whose result gets the results' histories."""
+        """The result of the operator, in the structure that it returned."""
         call = args[-1]
-        outputs = super().apply(*args, **kwargs)
-        values = rebuilt(list(outputs), call.spec if isinstance(call.spec, tuple) else (call.spec,))
-        call.result = values if isinstance(call.spec, tuple) else values[0]
-        return outputs
+        values = rebuilt(super().apply(*args, **kwargs), call.results)
+        return values[0] if call.single else values
 
 
 def _checked(op, found: Any, args: tuple) -> list:
-    """The gradients of the arguments that were given, one for each tensor of a list."""
+    """The gradients of the arguments of a skeleton, one for each tensor of a list."""
     actual = len(found) if isinstance(found, tuple) else 1
-    counts = {len(args), len(op.schema.positional)}
+    counts = dict.fromkeys((len(args), len(op.schema.positional)))
     if actual not in counts:
-        expected = " or ".join(map(str, dict.fromkeys((len(args), len(op.schema.positional)))))
         raise RuntimeError(
             f"The backward formula for {op.overload} returned an incorrect number of gradients "
-            f"(expected {expected}, got {actual}). Expected one gradient for each forward input, "
-            "or for each positional input to the operator. Use None for inputs that do not require "
-            "a gradient."
+            f"(expected {' or '.join(map(str, counts))}, got {actual}). Expected one gradient for "
+            "each forward input, or for each positional input to the operator. Use None for inputs "
+            "that do not require a gradient."
         )
     found = found if isinstance(found, tuple) else (found,)
     if any(gradient is not None for gradient in found[len(args) :]):
@@ -96,22 +96,21 @@ def _checked(op, found: Any, args: tuple) -> list:
         )
     gradients: list = []
     for gradient, argument in zip(found, args, strict=False):
-        if not _is_list(argument):
+        if argument is None:
             gradients.append(gradient)
         elif isinstance(gradient, list) and len(gradient) == len(argument):
             gradients += gradient
         else:
             raise RuntimeError(
                 "Expected the return from backward to be of the same structure as the inputs. Got: "
-                f"{_structure(found)} (return from backward), {_structure(args)} (inputs)"
+                f"{_structure(skeleton(found))} (return from backward), {_structure(args)} (inputs)"
             )
     return gradients
 
 
 def _structure(values: tuple) -> TreeSpec:
-    """The structure of the arguments or gradients of the node, whose last one is the call."""
-    values = (*values, None)
-    return tree_flatten(values, is_leaf=lambda v: v is not values and not _is_list(v))[1]
+    """The structure of a skeleton, with one more leaf: the call, which the node is given last."""
+    return tree_flatten((*values, None), is_leaf=lambda v: v is None)[1]
 
 
 def _is_list(value: Any) -> bool:
@@ -130,12 +129,12 @@ def flattened(values: tuple) -> list:
     return flat
 
 
-def rebuilt(flat: list, like: tuple) -> tuple:
-    """The values of a flat list in the structure that `flattened` took apart."""
-    values: list = []
-    for value in like:
-        if _is_list(value):
-            values.append([flat.pop(0) for _ in value])
-        else:
-            values.append(flat.pop(0))
-    return tuple(values)
+def skeleton(values: tuple) -> tuple:
+    """None for each value, and for a list of tensors a list or tuple of as many."""
+    return tuple(type(v)([None] * len(v)) if _is_list(v) else None for v in values)
+
+
+def rebuilt(flat, like: tuple) -> tuple:
+    """The values of a flat sequence in the structure of a skeleton, lists as lists."""
+    rest: Iterator[Any] = iter(flat)
+    return tuple(next(rest) if v is None else [*islice(rest, len(v))] for v in like)

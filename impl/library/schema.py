@@ -90,8 +90,6 @@ class FunctionSchema:
         self.returns = returns
         self.positional = [a for a in arguments if not a.kwarg_only]
         self.mutated = [a.name for a in arguments if a.alias is not None]
-        self.has_lists = any("[]" in a.type and "Tensor" in a.type for a in arguments)
-        self.has_lists |= "Tensor[]" in returns
 
     def __str__(self) -> str:
         parts: list[str] = []

@@ -126,11 +126,11 @@ from impl.operators.layers.convolution import (
     conv_transpose3d,
 )
 from impl.operators.losses.similarity import cosine_similarity, pairwise_distance
-from impl.operators.products.bilinear import bilinear
 from impl.operators.products.linear import linear
-from impl.operators.reductions.cdist import pdist
 
+bilinear = FUNCTIONS["bilinear"]
 channel_shuffle = FUNCTIONS["channel_shuffle"]
 native_channel_shuffle = FUNCTIONS["native_channel_shuffle"]
+pdist = FUNCTIONS["pdist"]
 pixel_shuffle = FUNCTIONS["pixel_shuffle"]
 pixel_unshuffle = FUNCTIONS["pixel_unshuffle"]

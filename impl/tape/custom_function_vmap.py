@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import BatchedTensor, batched, with_dim
+from impl.tensor.batched_tensor import BatchedTensor, batched, is_at, with_dim
 from impl.tensor.tensor import Tensor
 
 _PAGE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -67,8 +67,8 @@ def applied(cls, base, args: tuple, level) -> Any:
         raise RuntimeError(_TWO_RULES.format(cls.__name__))
     if not own and not cls.generate_vmap_rule:
         raise RuntimeError(_NO_RULE.format(cls.__name__))
-    dims = tuple(a._dim if _is_at(a, level) else None for a in args)
-    values = tuple(a._value if _is_at(a, level) else a for a in args)
+    dims = tuple(a._dim if is_at(a, level) else None for a in args)
+    values = tuple(a._value if is_at(a, level) else a for a in args)
     stack = STATE.transforms
     if all(dim is None for dim in dims):
         with transforms(stack[: stack.index(level)]):
@@ -92,10 +92,6 @@ def applied(cls, base, args: tuple, level) -> Any:
     with transforms(stack[: stack.index(level)]):
         outputs = mapped.apply(*values)
     return _wrapped(outputs, rule.out_dims, level)
-
-
-def _is_at(value: Any, level) -> bool:
-    return type(value) is BatchedTensor and value._level is level
 
 
 @contextmanager
@@ -162,7 +158,7 @@ class _Rule:
             outputs = self.cls.forward(*self._shown(values))
             results = outputs if isinstance(outputs, tuple) else (outputs,)
             made = tuple(self._explicit(result) for result in results)
-        self.out_dims = tuple(0 if _is_at(result, self.level) else None for result in results)
+        self.out_dims = tuple(0 if is_at(result, self.level) else None for result in results)
         if not isinstance(outputs, tuple):
             self.out_dims = self.out_dims[0]
             return made[0]
@@ -213,7 +209,7 @@ class _Rule:
         ]
 
     def _explicit(self, value: Any) -> Any:
-        return with_dim(value, self.level, 0) if _is_at(value, self.level) else value
+        return with_dim(value, self.level, 0) if is_at(value, self.level) else value
 
     def _reduced(self, gradients: tuple) -> tuple:
         """Gradients of the arguments: with the mapped dimension of those that have one, summed over
@@ -248,8 +244,8 @@ class _Context:
 
     def _taken(self, tensors: tuple) -> tuple:
         level = self._rule.level
-        self._rule.saved_dims[:] = [t._dim if _is_at(t, level) else None for t in tensors]
-        return tuple(t._value if _is_at(t, level) else t for t in tensors)
+        self._rule.saved_dims[:] = [t._dim if is_at(t, level) else None for t in tensors]
+        return tuple(t._value if is_at(t, level) else t for t in tensors)
 
     @property
     def saved_tensors(self) -> tuple:

@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.core.devices import CPU, META
 from impl.core.memory_formats import preserve_format
-from impl.core.meta_arrays import MetaArray, is_meta
+from impl.core.meta_arrays import MetaArray, is_meta, meta_strided
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, empty_strided, is_dense
@@ -63,8 +63,7 @@ def preserved(raw) -> np.ndarray:
 def meta_twin(tensor: Tensor, dtype=None, strides=None) -> MetaArray:
     """The MetaArray of the sizes, strides and dtype of a tensor of any device, or of others."""
     dtype = tensor._raw.dtype if dtype is None else dtype
-    steps = [s * dtype.itemsize for s in (tensor.stride() if strides is None else strides)]
-    return MetaArray(tensor._raw.shape, dtype, None, 0, steps)
+    return meta_strided(tensor._raw.shape, dtype, tensor.stride() if strides is None else strides)
 
 
 def empty_like(tensor: Tensor, dtype=None, format=None, place=None) -> Tensor:

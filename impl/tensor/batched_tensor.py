@@ -307,7 +307,7 @@ def batched_at(value: Tensor, levels: tuple) -> Tensor:
     """A tensor that is batched at all of the levels, from the outermost to the innermost: expanded
     at those at which it is not."""
     for level in levels:
-        if not _is_at(value, level):
+        if not _is_within(value, level):
             value = without_dim(tensor_ops.expand(value, (level.size, *value._raw.shape)), level, 0)
     return value
 
@@ -319,29 +319,15 @@ def in_front(value: Tensor) -> Tensor:
     return batched(in_front(moved(value._value, value._dim, 0)), 0, value._level)
 
 
-def _is_at(value: Tensor, level) -> bool:
+def is_at(value: Any, level) -> bool:
+    """Whether a value is a tensor that is batched at a level (not one in it)."""
+    return type(value) is BatchedTensor and value._level is level
+
+
+def _is_within(value: Tensor, level) -> bool:
+    """Whether a tensor, or one in it, is batched at a level."""
     while type(value) is BatchedTensor:
         if value._level is level:
             return True
         value = value._value
     return False
-
-
-def mapped_physically(function: Callable[[Tensor], Any], tensor: Tensor) -> Tensor:
-    """A batched tensor like another one, over the result of a function of its physical tensor."""
-    return hidden(function(physical(tensor)), tensor)
-
-
-__all__ = [
-    "BatchedTensor",
-    "batched",
-    "batched_at",
-    "explicit",
-    "hidden",
-    "innermost",
-    "mapped_physically",
-    "moved",
-    "physical",
-    "with_dim",
-    "without_dim",
-]

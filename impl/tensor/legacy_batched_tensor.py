@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.tensor.tensor import Tensor, blank
 
 NO_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
@@ -24,7 +25,6 @@ RANDOM = (
     "operations outside of vmap as a workaround"
 )
 _SIZES = "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}"
-_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
 _WRITE = (
     "vmap: aten::{}(self, *extra_args) is not possible because there exists a Tensor `other` in "
     "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
@@ -35,7 +35,7 @@ _WRITE = (
 
 
 def _refuse(*args, **named):
-    raise RuntimeError(_MEMORY)
+    raise RuntimeError(messages.NO_POINTER)
 
 
 class _NoElements(np.ndarray):

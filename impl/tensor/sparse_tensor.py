@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.memory_formats import contiguous_format, layout, sparse_coo
 from impl.core.read_only import read_only
 from impl.core.sparse_array import SparseArray
@@ -19,8 +20,6 @@ from impl.tensor.tensor import Tensor, blank, new
 
 EXIST: list[bool] = []
 """Not empty once a SparseTensor was made: operators look for sparse operands only then."""
-
-_NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 class SparseTensor(Tensor):
@@ -39,11 +38,11 @@ class SparseTensor(Tensor):
 
     def data_ptr(self) -> int:
         """Raises RuntimeError: there is no storage."""
-        raise RuntimeError(_NO_STORAGE)
+        raise RuntimeError(messages.NO_POINTER)
 
     def tolist(self):
         """Raises RuntimeError: there is no storage."""
-        raise RuntimeError(_NO_STORAGE)
+        raise RuntimeError(messages.NO_POINTER)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Raises TypeError: NumPy has no sparse arrays."""
@@ -92,7 +91,7 @@ SparseTensor.__module__ = Tensor.__module__
 
 def alias(raw: SparseArray) -> SparseArray:
     """Another value over the same indices and elements, of which one can be replaced alone."""
-    return SparseArray(raw.indices, raw.values, raw.shape, raw.coalesced)
+    return raw.with_values(raw.values)
 
 
 def sparse_tensor(raw: SparseArray) -> Any:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 
-from impl.core.devices import META, default_device, device
+from impl.core.devices import META, default_device
 from impl.core.memory_formats import memory_format
-from impl.core.meta_arrays import MetaArray
+from impl.core.meta_arrays import meta_strided
 from impl.core.meta_functions import to_meta
-from impl.core.state import STATE
 from impl.factories.generator import Generator
 from impl.tensor.allocation import meta_twin
 from impl.tensor.tensor import Tensor, new
@@ -23,17 +21,6 @@ def place_of(given, source: Tensor | None):
     return default_device() if source is None else source.device
 
 
-@contextlib.contextmanager
-def making_on(place: device):
-    """Have factories that are given no device make their tensors on this one."""
-    before = STATE.default_devices
-    STATE.default_devices = (*before, place)
-    try:
-        yield
-    finally:
-        STATE.default_devices = before
-
-
 def made_on_meta(make, source: Tensor | None, sized: bool, args: tuple, named: dict) -> Tensor:
     """The result of a factory's maker on the meta device.
 
@@ -44,7 +31,7 @@ def made_on_meta(make, source: Tensor | None, sized: bool, args: tuple, named: d
         named = {**named, "generator": Generator()}
     if source is not None:
         args = (new(meta_twin(source)), *args[1:])
-    with making_on(META):
+    with META:
         if sized:
             return _sized(make, source is not None, args, named)
         return placed(make(*args, **named))
@@ -56,9 +43,7 @@ def _sized(make, place: int, args: tuple, named: dict) -> Tensor:
     made = make(*args[:place], (0,), *args[place + 1 :], **named)
     dtype = (made._raw if isinstance(made, Tensor) else made).dtype
     steps = order.strides(size) if isinstance(order, memory_format) else None
-    if steps is None:
-        return new(MetaArray(size, dtype))
-    return new(MetaArray(size, dtype, None, 0, [s * dtype.itemsize for s in steps]), steps)
+    return new(meta_strided(size, dtype, steps), steps)
 
 
 def placed(made) -> Tensor:

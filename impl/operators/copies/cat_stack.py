@@ -10,8 +10,7 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
-from impl.core.meta_arrays import is_meta
-from impl.core.meta_functions import laid_out
+from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
@@ -62,7 +61,7 @@ def _joined(arrays, dim: int, dtype):
     formats = {suggested_by(a) for a in arrays}
     format = formats.pop() if len(formats) == 1 else contiguous_format
     return (
-        laid_out(joined, format.strides(joined.shape))
+        meta_strided(joined.shape, joined.dtype, format.strides(joined.shape))
         if is_meta(joined)
         else formatted(joined, format)
     )

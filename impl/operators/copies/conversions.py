@@ -9,10 +9,10 @@ import numpy as np
 from impl.core import devices, dtypes, inference_mode, messages
 from impl.core.dtypes import dtype
 from impl.core.memory_formats import preserve_format
-from impl.core.meta_arrays import MetaArray, is_meta
+from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.meta_functions import to_meta
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.strides import contiguous_strides, empty_strided
+from impl.core.strides import empty_strided
 from impl.dispatch.definition import Array, formula_operation, function, native, operator
 from impl.kernels.casting import converted, discards
 from impl.tensor.allocation import strides_in
@@ -35,8 +35,7 @@ def to_copy(self: Array, numpy_dtype, strides, device=None) -> Array:
 def _to_copy_on_meta(self, numpy_dtype, strides, device=None):
     if device is not None and device.type == "cpu":
         raise NotImplementedError(messages.NO_DATA)
-    steps = contiguous_strides(self.shape) if strides is None else strides
-    return MetaArray(self.shape, numpy_dtype, None, 0, [s * numpy_dtype.itemsize for s in steps])
+    return meta_strided(self.shape, numpy_dtype, strides)
 
 
 @to_copy.batches
@@ -208,12 +207,6 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     if not isinstance(target, dtypes.dtype):
         raise TypeError("dtype must be a type, str, or dtype object")
     return cast(self, target.numpy)
-
-
-@function("to_dense", torch=False)
-def to_dense(self, dtype=None, *, masked_grad=None):
-    """The tensor itself, which is dense already; in another dtype a copy (Tensor.to_dense)."""
-    return self if dtype is None else cast(self, dtype.numpy)
 
 
 @function("cpu", torch=False)

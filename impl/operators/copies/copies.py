@@ -8,11 +8,11 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.memory_formats import contiguous_format, preserve_format
-from impl.core.meta_arrays import MetaArray, like
+from impl.core.meta_arrays import MetaArray, like, meta_strided
 from impl.core.named_types import type_name
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes, repeated_dims
-from impl.core.strides import contiguous_strides, empty_strided, extent, is_dense
+from impl.core.strides import empty_strided, extent, is_dense
 from impl.core.zero_arrays import refuse_copy
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
@@ -38,8 +38,7 @@ def clone_layout(self: Array, strides) -> Array:
 
 @clone_layout.on_meta
 def _clone_on_meta(self, strides):
-    steps = contiguous_strides(self.shape) if strides is None else strides
-    return MetaArray(self.shape, self.dtype, None, 0, [s * self.itemsize for s in steps])
+    return meta_strided(self.shape, self.dtype, strides)
 
 
 @clone_layout.batches

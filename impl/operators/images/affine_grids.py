@@ -24,7 +24,7 @@ def _base(size, align_corners: bool, dtype) -> np.ndarray:
     return np.stack([c.reshape(-1) for c in columns], 1).astype(dtype)
 
 
-@operator(method=False)
+@operator(method=False, batching="fallback")
 def affine_grid_generator(theta: Array, size, align_corners) -> Array:
     """`functional.affine_grid` without its checks (torch.affine_grid_generator)."""
     dims = len(size) - 2

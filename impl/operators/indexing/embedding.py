@@ -13,8 +13,9 @@ from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.record import check_write
-from impl.dispatch.vmap_rules import fronted, hide, is_at
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels.reduced_precision import sums_at, widened
+from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor, requires_grad
 
 

@@ -20,13 +20,14 @@ from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.record import check_write
-from impl.dispatch.vmap_rules import ensured, fronted, hide, is_at, padded
+from impl.dispatch.vmap_rules import ensured, fronted, hide, padded
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at, sums_at
 from impl.kernels.vectorized import largest, smallest
 from impl.operators.indexing.index_layout import index_layout, indexed_shape
 from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.allocation import ordered_like, preserved
+from impl.tensor.batched_tensor import is_at
 from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor, new, requires_grad
 
@@ -332,7 +333,14 @@ def take(self: Array, index: Array) -> Array:
     return np.reshape(self, -1)[_flat_index(self.size, index)]
 
 
-@operator(writes=2, inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint="late"))
+@operator(
+    writes=2,
+    inplace=True,
+    fresh=True,
+    numbers=False,
+    memory=MemoryOverlap(disjoint="late"),
+    batching="fallback",
+)
 def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
     """A copy with `source` written at flat indices, or added (torch.put).
 

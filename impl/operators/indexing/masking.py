@@ -14,9 +14,9 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import not_on_meta
 from impl.dispatch.record import check_write
-from impl.dispatch.vmap_rules import is_at
 from impl.kernels.casting import storable
 from impl.operators.views.expansion import expand
+from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor, requires_grad
 
 # -- fill -------------------------------------------------------------------------------------

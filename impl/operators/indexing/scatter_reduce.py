@@ -106,6 +106,7 @@ def scatter_reduce(
     numbers=False,
     layout_sensitive=True,
     memory=MemoryOverlap(disjoint="late"),
+    batching="fallback",
 )
 def index_reduce(
     self: Array, dim, index: Array, source: Array, reduce, *, include_self=True

@@ -87,6 +87,7 @@ def _rounded(value, dtype):
     function=False,
     method=False,
     fresh=True,
+    batching="fallback",
 )
 def flash_attention(
     query: Array, key: Array, value: Array, dropout_p, is_causal, attn_mask: Array | None, scale

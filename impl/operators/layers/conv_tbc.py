@@ -11,7 +11,12 @@ from impl.kernels.reduced_precision import widened
 from impl.operators.copies.padding import pad as padding
 
 
-@operator(method=False, autocast="lower_precision_fp", complex=NoComplex(derivative="conv_tbc"))
+@operator(
+    method=False,
+    autocast="lower_precision_fp",
+    complex=NoComplex(derivative="conv_tbc"),
+    batching="fallback",
+)
 def conv_tbc(self: Array, weight: Array, bias: Array, pad=0) -> Array:
     """A convolution of (time, batch, in) with a weight (width, in, out), over time padded with
     `pad` zeros at both ends (torch.conv_tbc). Raises RuntimeError for sizes that do not fit.

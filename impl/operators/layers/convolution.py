@@ -19,7 +19,7 @@ from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
-from impl.dispatch.vmap_rules import fronted, hide, is_at
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.convolution_backends import (
     EMPTY,
@@ -41,6 +41,7 @@ from impl.operators.layers.convolution_checks import (
 )
 from impl.operators.layers.convolution_formats import laid_out, result_format
 from impl.operators.layers.im2col import Geometry, adjoint, correlation, gradients, kernel_gradient
+from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor
 
 

@@ -72,13 +72,13 @@ def _gradients(F, grad, v, g, dim, result1, needs):
 weight_norm_interface.forward("unsupported", name="_weight_norm_interface", invited=True)
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 def _weight_norm_interface(v, g, dim=0):
     """`g v / |v|` and the norms `|v|` of the slices along the first or the last dimension."""
     return weight_norm_interface(v, g, dim)
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 def _weight_norm(v, g, dim=0) -> Tensor:
     """`v` with norms `g` of its slices along `dim`, or of the whole for -1; `g` has one element
     for each (torch._weight_norm). Raises RuntimeError where the two differ in dtype."""

@@ -253,7 +253,7 @@ written(_ormqr_gradients, {"self": _writes(1), "input2": _writes(0), "input3": 0
 ormqr_product.forward("unsupported", name="ormqr", invited=True)
 
 
-@function()
+@function(batching="fallback")
 @named_out("ormqr")
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     """The product of reflections, or its adjoint if `transpose`, times `input3`, or `input3` times

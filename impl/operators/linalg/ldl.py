@@ -14,6 +14,7 @@ from impl.dispatch.out import check_dtypes, store_exactly
 from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together
+from impl.tensor.batched_tensor import physical
 from impl.tensor.tensor import Tensor
 
 
@@ -55,7 +56,7 @@ def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     def compute():
         result = _factors(input, hermitian, out)
         if check_errors:
-            _check_infos("torch.linalg.ldl_factor_ex", result.info._raw)
+            _check_infos("torch.linalg.ldl_factor_ex", result.info)
         return result
 
     return _stored(input, out, compute)
@@ -66,7 +67,7 @@ def ldl_factor(input, *, hermitian=False, out=None):
 
     def compute():
         LD, pivots, infos = _factors(input, hermitian, out)
-        _check_infos("torch.linalg.ldl_factor", infos._raw)
+        _check_infos("torch.linalg.ldl_factor", infos)
         return Factors((LD, pivots))
 
     return _stored(input, out, compute)
@@ -85,8 +86,9 @@ def _stored(input: Tensor, out, compute):
     return store_underived("aten::linalg_ldl_factor_ex", (input,), out, compute, store_exactly)
 
 
-def _check_infos(name: str, infos) -> None:
-    wrong = np.reshape(infos, -1)[np.reshape(infos, -1) != 0]
+def _check_infos(name: str, infos: Tensor) -> None:
+    every = np.reshape(physical(infos)._raw, -1)
+    wrong = every[every != 0]
     if wrong.size:
         raise RuntimeError(f"{name}: Unknown error code: {wrong[0]}.")
 
@@ -133,7 +135,7 @@ def _check_solvable(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
         raise RuntimeError(
             f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype.legacy}"
         )
-    size = np.abs(given)
+    size = np.abs(physical(pivots)._raw)
     for wrong, bound in ((size < 1, ">= 1"), (size > factors.shape[-1], "<= LD.size(-2)")):
         if np.any(wrong):
             raise RuntimeError(

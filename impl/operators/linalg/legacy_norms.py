@@ -8,7 +8,6 @@ from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import copy_out, store_exactly
-from impl.dispatch.vmap_rules import fronted, hide
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
@@ -51,12 +50,6 @@ norm_dims.forward(
 def norm_all(self: Array, p) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), None, False)
-
-
-@norm_all.batches
-def _norm_of_batch(args, level):
-    value = fronted(args[0], level)
-    return hide(norm_dims(value.view(level.size, -1), args[1], (1,), False), level)
 
 
 norm_all.gradient(
@@ -108,7 +101,7 @@ def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
     return result if out is None else copy_out("nuclear_norm", out, result)
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 def norm_except_dim(v, pow=2, dim=0):
     """The norm over all dimensions but one, which is kept; over all for -1
     (torch.norm_except_dim)."""

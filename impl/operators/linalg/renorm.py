@@ -22,7 +22,7 @@ def _accumulation(kind):
     return accumulate_dtype(kind) if kind in REDUCED else kind
 
 
-@operator(writes=1, inplace=True, out=True, layout_sensitive=True)
+@operator(writes=1, inplace=True, out=True, layout_sensitive=True, batching="fallback")
 def renorm(self: Array, p, dim, maxnorm) -> Array:
     """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
 

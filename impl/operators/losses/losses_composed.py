@@ -141,7 +141,7 @@ def check_triplet(anchor, positive, negative) -> None:
         )
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 @fp32
 def kl_div(input, target, reduction=NONE, *, log_target=False):
     """Divergence of `target` from the distribution whose logarithm is `input`, element by element

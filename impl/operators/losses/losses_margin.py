@@ -156,7 +156,7 @@ def _checked_target(self, target, weight):
     return target.reshape(-1)
 
 
-@operator(function=False, method=False, numbers=False, autocast="fp32")
+@operator(function=False, method=False, numbers=False, autocast="fp32", batching="fallback")
 def multi_margin_loss(
     self: Array, target: Array, p, margin, weight: Array | None, reduction
 ) -> Array:

@@ -47,7 +47,7 @@ def _store_found(name: str, out, result: Tensor):
     return store(name, out, result)
 
 
-@function(method=False, out=True, derived=False, storing=_store_found, batching="by_example")
+@function(method=False, out=True, derived=False, storing=_store_found, batching="fallback")
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 

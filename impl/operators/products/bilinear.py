@@ -105,7 +105,7 @@ def _check(input1, input2, weight, bias) -> None:
         )
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 def bilinear(input1, input2, weight, bias=None):
     """For each output o the sum of input1[..., i] weight[o, i, j] input2[..., j], plus the bias
     (torch.nn.functional.bilinear).

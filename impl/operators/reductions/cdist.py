@@ -193,7 +193,7 @@ def _check_distances(x1: Tensor, x2: Tensor, p) -> None:
 # -- distances within one set of rows -----------------------------------------------------------
 
 
-@operator(writes=1, node="PdistBackward0", function=False, method=False, batching="fallback")
+@operator(writes=1, node="PdistBackward0", function=False, method=False)
 def pdist_forward(self: Array, p) -> Array:
     if self.shape[0] > 1 and self.shape[1]:
         require_full_precision(self, "pdist")
@@ -222,7 +222,7 @@ pdist_backward.gradients("grad_output", "self", "pdist")(of_pdist_backward)
 pdist_backward.forward("unsupported", name="_pdist_backward", invited=True)
 
 
-@function(method=False)
+@function(method=False, batching="fallback")
 def pdist(input, p=2):
     """The distances of order `p` of every two rows of a matrix (n, k), as (n * (n - 1) / 2,), in
     the order of an upper triangle (torch.pdist).

@@ -60,7 +60,7 @@ def bincount(input, weights=None, minlength=0):
     return bincount_weighted(weights, values, minlength)
 
 
-@function("histc", batching="by_example")
+@function("histc", batching="fallback")
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """The histogram of the elements in `bins` equal parts of [min, max] (torch.histc).
 
@@ -151,7 +151,7 @@ histogram_within.gradient(
 )
 
 
-@function("histogram", batching="by_example")
+@function("histogram", batching="fallback")
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """The elements counted, or their weights summed, between edges (torch.histogram).
 

@@ -116,7 +116,7 @@ def _into(name: str, out, input: Tensor, result: Tensor) -> Tensor:
     return copy_out(name, out, result.contiguous())
 
 
-@function()
+@function(batching="fallback")
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles, 0 <= q <= 1, of all elements or along `dim`; NaN if an element is NaN
     (torch.quantile).
@@ -128,7 +128,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
     return _into("quantile", out, input, result)
 
 
-@function()
+@function(batching="fallback")
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """`quantile` of the elements that are not NaN (torch.nanquantile)."""
     result = _quantile(True, input, q, dim, keepdim, interpolation)

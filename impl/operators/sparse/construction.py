@@ -51,7 +51,7 @@ elements_at.gradient(
 )
 
 
-def _as_tensor(data, dtype, infer) -> Tensor:
+def _as_tensor(data, dtype) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
     array = np.asarray(data)
@@ -95,8 +95,8 @@ def sparse_coo_tensor(
         kind = get_default_dtype() if dtype is None else dtype
         raw = SparseArray(np.zeros((len(shape), 0), np.int64), np.zeros(0, kind.numpy), shape, True)
         return flagged("sparse_coo_tensor", sparse_tensor(raw), requires_grad)
-    places = _as_tensor(indices, None, int64)
-    elements = _as_tensor(values, dtype, None)
+    places = _as_tensor(indices, None)
+    elements = _as_tensor(values, dtype)
     if places._raw.dtype != np.int64:
         places = places.to(int64)
     shape = check_parts(places._raw, elements._raw, size, check_invariants)
