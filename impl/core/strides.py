@@ -23,6 +23,11 @@ def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def unboxed(array):
+    """An array, or the NumPy scalar in one without dimensions, on which arithmetic is faster."""
+    return array if array.ndim else array[()]
+
+
 def is_contiguous(shape, strides) -> bool:
     """Whether row-major without gaps; the strides of dimensions of size one are ignored."""
     if 0 in shape:

@@ -16,7 +16,7 @@ from impl.core import messages
 from impl.core.devices import CPU
 from impl.core.meta_arrays import NeedsElements, holds, is_meta
 from impl.core.meta_functions import to_meta
-from impl.core.strides import empty_strided, strides_of
+from impl.core.strides import empty_strided, strides_of, unboxed
 from impl.tensor.tensor import Tensor, new
 
 LIMIT = 2**26  # bytes of all examples together
@@ -108,4 +108,4 @@ def _example(raw):
         array[...] = raw.dtype == np.int32
     else:
         array[...] = np.eye(raw.shape[-1]).astype(raw.dtype) if square else 1
-    return array if array.ndim else array[()]
+    return unboxed(array)

@@ -12,7 +12,7 @@ from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.storage import Storage
-from impl.core.strides import contiguous_strides, element_strides, extent
+from impl.core.strides import contiguous_strides, element_strides, extent, unboxed
 from impl.factories.creation.literals import array_of, unsupported
 from impl.factories.creation.options import check_place, flagged, publish
 from impl.factories.creation.placement import place_of, placed
@@ -45,7 +45,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         return flagged("tensor", moved(array_copy(data, dtype), device), requires_grad)
     raw = array_of(data, dtype)
     check_place(device, pin_memory)
-    made = new(raw if raw.ndim else raw[()])
+    made = new(unboxed(raw))
     return flagged("tensor", moved(made, device), requires_grad)
 
 
@@ -69,9 +69,9 @@ def array_copy(array: np.ndarray, d: dtype | None) -> Tensor:
 
     Raises as `from_numpy`.
     """
-    dense = array.flags.c_contiguous and array.ndim and array.size and 1 not in array.shape
+    dense = array.flags.c_contiguous and array.size and 1 not in array.shape
     if dense and array.dtype in BY_NUMPY:
-        return new(array.copy() if d is None else array.astype(d.numpy))
+        return new(unboxed(array.copy() if d is None else array.astype(d.numpy)))
     shared = from_numpy(array)
     return shared.to(d or shared.dtype, copy=True)
 
@@ -90,7 +90,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
         return moved(shared if dtype is None else shared.to(dtype), device)
-    return moved(new(array_of(data, dtype)), device)
+    return moved(new(unboxed(array_of(data, dtype))), device)
 
 
 @publish

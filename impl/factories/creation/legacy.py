@@ -12,6 +12,7 @@ from impl.core.dtypes import dtype
 from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size, sizes_of
 from impl.core.storage import Storage
+from impl.core.strides import unboxed
 from impl.dispatch.batching_rules import sized
 from impl.factories.creation.constants import empty_strided, full
 from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of, moved
@@ -26,11 +27,7 @@ def _new_constant(name: str, make):
     @sized
     def constant(self, size, *, dtype=None):
         made = make(size, self._raw.dtype if dtype is None else dtype.numpy)
-        return (
-            made
-            if make is np.empty
-            else inference_mode.count_made(self, new(made if made.ndim else made[()]))
-        )
+        return made if make is np.empty else inference_mode.count_made(self, new(unboxed(made)))
 
     constant.__name__ = constant.__qualname__ = name
     constant.__doc__ = f"A tensor of the given sizes in the dtype of this one (Tensor.{name})."

@@ -14,6 +14,7 @@ from impl.core.named_types import type_name
 from impl.core.registry import FUNCTIONS
 from impl.core.sizes import check_resized, negative_size, sizes_of
 from impl.core.state import STATE
+from impl.core.strides import unboxed
 from impl.dispatch.out import fill_out
 from impl.dispatch.record import underived_write
 from impl.factories.creation.placement import made_on_meta, place_of
@@ -76,7 +77,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         else:
             result = make(*args, **named)
         if not isinstance(result, Tensor):
-            result = new(result if result.ndim else result[()])
+            result = new(unboxed(result))
         if is_uninitialised and context.fills_uninitialised():
             context.fill_uninitialised(result._array())
         if target is not None and result is not target:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.return_types import return_type
+from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.out import castable_out, named_out, stored
@@ -26,7 +27,7 @@ def _factor(A, upper: bool):
         potrf = lapack.lapack("potrf", A.dtype)
         for i in np.ndindex(infos.shape):
             factors[i], infos[i] = potrf(factors[i], not upper, True, True)
-    return factors, lapack.number(infos)
+    return factors, unboxed(infos)
 
 
 @lapack.factorisation("LinalgCholeskyExBackward0", "L", "info", autocast="fp32")

@@ -12,6 +12,7 @@ import numpy as np
 
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.return_types import return_type
+from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, formula_operation, function
 from impl.dispatch.out import named_out, stored
@@ -64,7 +65,7 @@ def _trace_of_solution(F, A, LU, pivots, A_t):
 def linalg_det(A: Array) -> tuple:
     LU, pivots, _ = _factored(A)
     sign = _parity(pivots).astype(A.dtype)
-    return lapack.number(np.asarray(sign * np.prod(_pivotal(LU), axis=-1))), LU, pivots
+    return unboxed(np.asarray(sign * np.prod(_pivotal(LU), axis=-1))), LU, pivots
 
 
 def _without_zeros(LU):
@@ -166,8 +167,8 @@ def linalg_slogdet(A: Array) -> tuple:
         logabsdet = np.sum(np.log(size), axis=-1)
     sign = _parity(pivots) * np.prod(signs, axis=-1)
     return (
-        lapack.number(np.asarray(sign, A.dtype)),
-        lapack.number(np.asarray(logabsdet)),
+        unboxed(np.asarray(sign, A.dtype)),
+        unboxed(np.asarray(logabsdet)),
         LU,
         pivots,
     )

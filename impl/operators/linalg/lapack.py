@@ -99,11 +99,6 @@ def solved(solve, factors, pivots, B, kernel: str) -> np.ndarray:
     return result
 
 
-def number(value):
-    """An array, or the NumPy scalar in one without dimensions."""
-    return value if value.ndim else value[()]
-
-
 def broadcast_batches(first, second):
     """Two batches of matrices, broadcast to one shape of batch. Raises RuntimeError."""
     if first.shape[:-2] == second.shape[:-2]:

@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import int32
 from impl.core.return_types import return_type
+from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import no_derivative
@@ -33,7 +34,7 @@ def linalg_ldl_factor_ex(self: Array, hermitian) -> tuple:
         factor = _routine("trf", self, hermitian)
         for i in np.ndindex(infos.shape):
             factors[i], pivots[i], infos[i] = factor(factors[i], True, overwrite_a=True)
-    return factors, pivots, lapack.number(infos)
+    return factors, pivots, unboxed(infos)
 
 
 linalg_ldl_factor_ex.differentiable("LD").gradient(self=no_derivative("linalg_ldl_factor_ex"))

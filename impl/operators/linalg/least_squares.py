@@ -13,7 +13,7 @@ import scipy.linalg
 
 from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
-from impl.core.strides import strided
+from impl.core.strides import strided, unboxed
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import not_implemented
@@ -84,7 +84,7 @@ def linalg_lstsq(self: Array, b: Array, rcond, driver) -> tuple:
     return (
         solution[..., 0] if vector else solution,
         residuals if rows > columns and full else np.empty(0, real),
-        np.empty(0, np.int64) if driver == "gels" else lapack.number(ranks),
+        np.empty(0, np.int64) if driver == "gels" else unboxed(ranks),
         values if driver in ("gelss", "gelsd") else np.empty(0, real),
     )
 

@@ -15,6 +15,7 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import int32
 from impl.core.return_types import return_type
 from impl.core.state import STATE
+from impl.core.strides import unboxed
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
@@ -44,7 +45,7 @@ def factored(A, pivot=True):
         for i in np.ndindex(infos.shape):
             factors[i], pivots[i], infos[i] = getrf(factors[i], True)
     pivots += 1
-    return factors, pivots, lapack.number(infos)
+    return factors, pivots, unboxed(infos)
 
 
 def permutations(pivots, rows: int, dtype):

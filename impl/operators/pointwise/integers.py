@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
+from impl.core.strides import unboxed
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import check_dtypes, store
@@ -64,4 +65,4 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
                 )
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
     found = np.isin(whole, others, invert=invert)
-    return new(found if found.ndim else found[()])
+    return new(unboxed(found))

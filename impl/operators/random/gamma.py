@@ -12,6 +12,7 @@ import math
 import numpy as np
 import scipy.special
 
+from impl.core.strides import unboxed
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_differentiated, require_full_precision
 from impl.factories.generator import default_generator
@@ -57,7 +58,7 @@ def standard_gamma(input, generator=None):
     least = np.finfo(kind).tiny
     samples = [_sample(kind.type(alpha), source) for alpha in np.ravel(input._raw)]
     drawn = np.maximum(np.array(samples, _DOUBLE).astype(kind), least).reshape(input._raw.shape)
-    return gamma_drawn(input, drawn if drawn.ndim else drawn[()])
+    return gamma_drawn(input, unboxed(drawn))
 
 
 def _sample(alpha, source) -> float:

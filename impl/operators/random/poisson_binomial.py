@@ -13,6 +13,7 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.sizes import broadcast_shapes
+from impl.core.strides import unboxed
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_full_precision
@@ -41,7 +42,7 @@ def poisson(input, generator=None):
     source = generator or default_generator
     counts = [_poisson(rate, source) for rate in np.ravel(input._raw).astype(_DOUBLE).tolist()]
     drawn = np.array(counts, _DOUBLE).astype(d.numpy).reshape(input._raw.shape)
-    return poisson_drawn(input, drawn if drawn.ndim else drawn[()])
+    return poisson_drawn(input, unboxed(drawn))
 
 
 def _uniform(source) -> float:
@@ -113,7 +114,7 @@ def binomial(count, prob, generator=None):
     pairs = (np.broadcast_to(v._raw, shape).ravel().astype(_DOUBLE) for v in (count, prob))
     found = [_binomial(n, p, source) for n, p in zip(*map(np.ndarray.tolist, pairs), strict=True)]
     drawn = np.array(found, _DOUBLE).astype(kind).reshape(shape)
-    return binomial_drawn(count, prob, drawn if drawn.ndim else drawn[()])
+    return binomial_drawn(count, prob, unboxed(drawn))
 
 
 def _binomial(count: float, p: float, source) -> float:

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from impl.core.dtypes import FLOATING, int32, int64, result_dtype
+from impl.core.strides import unboxed
 from impl.dispatch.definition import function
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import write_out
@@ -100,7 +101,7 @@ def _search(sequence: Tensor, values, out_int32: bool, right: bool, sorter, out)
     found = _positions(rows.astype(common.numpy), np.asarray(raw, common.numpy), right)
     found = found.astype(kind.numpy)
     if out is None:
-        return new(found if found.ndim else found[()])
+        return new(unboxed(found))
     write_out(out, found)
     return out
 
