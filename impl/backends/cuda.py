@@ -1,9 +1,12 @@
-"""`torch.backends.cuda`: the flags of CUDA's libraries, which impl does not use."""
+"""`torch.backends.cuda`: the flags of CUDA's libraries, which impl does not use, and the kernels of
+attention, which hold for the CPU, too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
+
+from impl.operators.layers.attention_kernels import ALLOWED
 
 __all__ = ["is_built", "matmul"]
 
@@ -20,24 +23,21 @@ def is_built() -> bool:
     return False
 
 
-def _switch(what: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
-    """The getter and the setter of a flag without effect."""
-    value = True
+def _switch(kernel: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
+    """The getter and the setter of a flag of `scaled_dot_product_attention`."""
 
     def enabled() -> bool:
-        return value
+        return ALLOWED[kernel]
 
     def enable(enabled: bool) -> None:
-        nonlocal value
-        value = bool(enabled)
+        ALLOWED[kernel] = bool(enabled)
 
-    enabled.__doc__ = f"The value last set of a flag without effect (torch.backends.cuda.{what})."
-    enable.__doc__ = f"Keep the value, without effect (torch.backends.cuda.enable_{what})."
+    enabled.__doc__ = f"Whether attention may take this kernel (torch.backends.cuda.{kernel}_sdp)."
+    enable.__doc__ = f"Allow or forbid the kernel (torch.backends.cuda.enable_{kernel}_sdp)."
     return enabled, enable
 
 
-# The kernels of scaled_dot_product_attention that a program allows; impl has one kernel.
-flash_sdp_enabled, enable_flash_sdp = _switch("flash_sdp")
-mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient_sdp")
-math_sdp_enabled, enable_math_sdp = _switch("math_sdp")
-cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn_sdp")
+flash_sdp_enabled, enable_flash_sdp = _switch("flash")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient")
+math_sdp_enabled, enable_math_sdp = _switch("math")
+cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")

@@ -229,12 +229,13 @@ class autocast:
         set_autocast_cache_enabled(self._cache_enabled)
         return self
 
-    def __exit__(self, *exc) -> None:
+    def __exit__(self, *exc) -> bool:
         if autocast_decrement_nesting() == 0:
             clear_autocast_cache()
         set_autocast_dtype(self.device, self.prev_fastdtype)
         set_autocast_enabled(self.device, self.prev)
         set_autocast_cache_enabled(self.prev_cache_enabled)
+        return False
 
     def __call__(self, function):
         if not callable(function):

@@ -382,6 +382,8 @@ class TangentWrite:
                 if self.keeps_own and self.own is not None:
                     tangents[0] = self.own.clone()
         self.call = ForwardCall(op, args, tangents, written=True)
+        if isinstance(rule, Unsupported) and rule.text == messages.FORWARD_UNKNOWN:
+            rule(self.call)  # an operator without any derivative is refused before the write
 
     def write(self) -> None:
         """Write the tangent, or give one, after the primal was written."""

@@ -9,8 +9,7 @@ import math
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, bool_, float32
+from impl.core.dtypes import BY_NUMPY, REDUCED, bool_, float32
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, operator
@@ -18,8 +17,9 @@ from impl.dispatch.not_implemented import no_derivative
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import largest, row_sums, smallest
 from impl.operators.activations.softmax import checked, logsumexp_tangent
+from impl.operators.layers.attention_kernels import takes_flash
 from impl.tensor.allocation import ordered_like
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import Tensor
 
 # -- one operator -------------------------------------------------------------------------------
 
@@ -216,25 +216,6 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     return FUNCTIONS["matmul"](weights, value).to(kind)
 
 
-def _suits_flash(query, key, value, mask, enable_gqa: bool) -> bool:
-    """Whether torch's kernel for the CPU takes the operands (use_flash_attention_cpp)."""
-    operands = (query, key, value)
-    if not all(t._raw.ndim == 4 and t._raw.size and t.stride(-1) == 1 for t in operands):
-        return False
-    (batch, heads, rows, size), columns = query._raw.shape, key._raw.shape[2]
-    if not (enable_gqa or heads == key._raw.shape[1] == value._raw.shape[1]):
-        return False
-    if not size == key._raw.shape[3] == value._raw.shape[3] or query.dtype.category != FLOATING:
-        return False
-    if mask is None:
-        return True
-    if requires_grad(mask):
-        return False
-    wrap_dim(-2, mask._raw.ndim)  # raises for a vector
-    fits = zip(mask._raw.shape[::-1], (columns, rows, heads, batch), strict=False)
-    return mask._raw.ndim in (2, 4) and all(have in (1, want) for have, want in fits)
-
-
 def _check_mask(mask: Tensor, query: Tensor) -> None:
     if mask.dtype not in (bool_, float32, query.dtype):
         raise RuntimeError(
@@ -250,9 +231,9 @@ def scaled_dot_product_attention(
     """softmax(query @ key.T * scale + mask) @ value (torch.nn.functional).
 
     (..., L, E), (..., S, E) and (..., S, V) give (..., L, V). A boolean mask is true for the
-    positions to attend to; a mask of floats is added to the scores. Raises RuntimeError for a mask
-    with `is_causal` and for sizes that do not fit. With `enable_gqa` each head of key and value
-    serves an equal number of the query's heads.
+    positions to attend to; a mask of floats is added to the scores. With `enable_gqa` each head of
+    key and value serves an equal number of the query's heads. Raises RuntimeError for a mask with
+    `is_causal`, for sizes that do not fit, and where no kernel is allowed (`takes_flash`).
     """
     ranks = [tensor._raw.ndim for tensor in (query, key, value)]
     if len({tensor.dtype for tensor in (query, key, value)}) > 1:
@@ -286,12 +267,12 @@ def scaled_dot_product_attention(
         zeros = query.new_zeros((*query._raw.shape[:-1], value._raw.shape[-1]))
         nothing = query.sum() + key.sum() + value.sum()
         return zeros + tensor_ops.mul_scalar(nothing, 0.0)
+    if takes_flash(*operands, attn_mask, dropout_p, enable_gqa):
+        return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
     if enable_gqa and any(query.size(-3) % t.size(-3) for t in (key, value)):
         raise RuntimeError(
             "Number of heads in key and value must divide the number of heads in query"
         )
-    if dropout_p == 0.0 and _suits_flash(*operands, attn_mask, enable_gqa):
-        return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
     if enable_gqa:
         heads = query._raw.shape[-3]
         key, value = (

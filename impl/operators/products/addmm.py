@@ -1,4 +1,4 @@
-"""Matrix products added to a tensor: addmm, addmv, addr, addbmm, baddbmm, and in place.
+"""Matrix products added to a tensor: addmm, addmv, addr, addbmm, baddbmm.
 
 With beta 0 the added tensor is ignored, so that its NaNs do not propagate (torch.addmm).
 """
@@ -11,7 +11,7 @@ from impl.core import messages
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import exact_dtype_out
@@ -36,11 +36,21 @@ from impl.operators.products.matmul import (
     same_batch_dtypes,
 )
 
+SMALL = 400
+"""Below this many multiplications for one matrix, a batch does not go to BLAS."""
 
-def _scaled_sum(beta, base, alpha, term):
+
+def is_small(batch1, batch2) -> bool:
+    """Whether the matrices of two batches are multiplied without BLAS."""
+    return batch1.shape[1] * batch1.shape[2] * batch2.shape[2] < SMALL
+
+
+def _scaled_sum(beta, base, alpha, term, blas: str = ""):
     """beta * base + alpha * term in the base's dtype; with beta 0 the base is ignored.
 
     The term may be in float32 where the base is half or bfloat16; then only the sum is rounded.
+    For dtypes of the kinds `blas`, BLAS makes the term, which with alpha 0 it does not compute: its
+    NaN does not propagate.
     """
     kind = base.dtype
     if BY_NUMPY[kind].category == INTEGRAL:
@@ -49,10 +59,17 @@ def _scaled_sum(beta, base, alpha, term):
         check_numbers(kind, beta, alpha)
     if kind in REDUCED:
         base = base.astype(term.dtype)
+    if alpha == 0 and kind.kind in blas:
+        term = np.zeros_like(term)
     scaled = term if alpha == 1 else term * alpha
     if beta == 0:
         return np.array(scaled, kind)
     return (scaled + (base if beta == 1 else base * beta)).astype(kind, copy=False)
+
+
+def _blas_of(dtype) -> str:
+    """The kinds of dtypes that BLAS has, unless half and bfloat16 are computed in float32."""
+    return "" if dtype in REDUCED else "fc"
 
 
 def _exact_product(a, b):
@@ -60,7 +77,7 @@ def _exact_product(a, b):
     return np.matmul(widened(a), widened(b))
 
 
-def _expanded(base, shape, target=None):
+def expanded_base(base, shape, target=None):
     """The added tensor in the product's shape. Raises RuntimeError if it cannot be expanded."""
     lead = len(shape) - base.ndim
     if lead < 0:
@@ -124,9 +141,9 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
         return result
     _same_dtype(self, mat1, mat2)
     check_matrices("addmm", mat1, mat2)
-    base = _expanded(self, (mat1.shape[0], mat2.shape[1]))
+    base = expanded_base(self, (mat1.shape[0], mat2.shape[1]))
     no_bool("addmm_impl_cpu_", mat1, mat2)
-    return _scaled_sum(beta, base, alpha, _exact_product(mat1, mat2))
+    return _scaled_sum(beta, base, alpha, _exact_product(mat1, mat2), blas=_blas_of(kind))
 
 
 addmm.checks_out(exact_dtype_out)
@@ -166,7 +183,7 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
         beta, alpha = storable(beta, kind), np.float32(storable(alpha, kind))
         base = base if beta == 1 else base * beta
         return _scaled_sum(1 if beta else 0, base, alpha, _exact_product(mat, vec))
-    return _scaled_sum(beta, base, alpha, product(mat, vec))
+    return _scaled_sum(beta, base, alpha, product(mat, vec), blas="f")
 
 
 addmv.checks_out(exact_dtype_out)
@@ -182,7 +199,7 @@ addmv.forward(
 )
 
 
-def _check_vectors(vec1, vec2) -> None:
+def check_vectors(vec1, vec2) -> None:
     for name, value in (("vec1", vec1), ("vec2", vec2)):
         if value.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {value.ndim}-D")
@@ -193,8 +210,8 @@ def _check_vectors(vec1, vec2) -> None:
 )
 def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * outer(vec1, vec2), self broadcast to it (torch.addr)."""
-    _check_vectors(vec1, vec2)
-    base = _expanded(self, (vec1.shape[0], vec2.shape[0]))
+    check_vectors(vec1, vec2)
+    base = expanded_base(self, (vec1.shape[0], vec2.shape[0]))
     kind = result_dtype([base, vec1, vec2]).numpy
     for name, factor in (("beta", beta), ("alpha", alpha)):
         if BY_NUMPY[kind].category <= INTEGRAL and isinstance(factor, float):
@@ -246,7 +263,7 @@ addr.forward(
 )
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
-    base = _expanded(self, (_size(batch1, 1), _size(batch2, 2)))
+    base = expanded_base(self, (_size(batch1, 1), _size(batch2, 2)))
     check_batches(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
@@ -265,14 +282,8 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
             base = _scaled_sum(beta, base, alpha, _exact_product(left, right))
             beta = 1
         return base
-    return _scaled_sum(beta, base, alpha, np.matmul(batch1, batch2).sum(0, dtype=self.dtype))
-
-
-@addmm.on_shared_memory
-def _addmm_over_factor(out, self, mat1, mat2, beta, alpha):
-    if beta == 0 and out.dtype.kind in "fc":  # as in a plain product, BLAS sets these first
-        out[...] = 0
-    return addmm.kernel(self, mat1, mat2, beta, alpha)
+    total = np.matmul(batch1, batch2).sum(0, dtype=self.dtype)
+    return _scaled_sum(beta, base, alpha, total, blas="fc")
 
 
 def _spread(F, grad, batch1_shape, batch2_shape):
@@ -314,7 +325,7 @@ addbmm.forward(
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
-    base = _expanded(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
+    base = expanded_base(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
     if self.dtype != batch1.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {c_name_of(self)}, batch1: "
@@ -324,7 +335,8 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Ar
     check_batch_sizes(batch1, batch2)
     same_batch_dtypes(batch1, batch2)
     no_bool("baddbmm", batch1, batch2)
-    return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2))
+    blas = "" if is_small(batch1, batch2) else _blas_of(self.dtype)
+    return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2), blas)
 
 
 baddbmm.checks_out(exact_dtype_out)
@@ -349,71 +361,6 @@ def _weighted_sum(F, first, beta, alpha, *others):
     for term in others:
         total = total + (term if alpha == 1 else F.mul_scalar(term, alpha))
     return total
-
-
-# -- written in place -------------------------------------------------------------------------
-
-
-def _check_written_size(target, size) -> None:
-    """Raise RuntimeError when the product does not have the size of the tensor written to."""
-    if [*target._raw.shape] != [*size]:
-        raise RuntimeError(
-            f"Bad in-place call: input tensor size {[*target._raw.shape]} and output tensor size "
-            f"{[*size]} should match"
-        )
-
-
-@function("addmm_", torch=False)
-def addmm_inplace(self, mat1, mat2, *, beta=1, alpha=1):
-    """`addmm` written into the tensor, which must have the product's size."""
-    a, b = mat1._raw.shape, mat2._raw.shape
-    if len(a) == len(b) == 2 and a[1] == b[0] and self.dtype is mat1.dtype is mat2.dtype:
-        _check_written_size(self, (a[0], b[1]))
-    return addmm.inplace(self, mat1, mat2, beta, alpha)
-
-
-@function("addmv_")
-def addmv_inplace(self, mat, vec, *, beta=1, alpha=1):
-    """`addmv` written into the tensor, which must have the product's size."""
-    a, b = mat._raw.shape, vec._raw.shape
-    fits = len(a) == 2 and a[1:] == b and self._raw.ndim <= 1 and self._raw.size in (1, a[0])
-    if fits and self.dtype is mat.dtype is vec.dtype:
-        _check_written_size(self, a[:1])
-    return addmv.inplace(self, mat, vec, beta, alpha)
-
-
-@function("addr_", torch=False)
-def addr_inplace(self, vec1, vec2, *, beta=1, alpha=1):
-    """`addr` written into the tensor, which must have the product's size."""
-    _check_vectors(vec1, vec2)
-    if self._raw.ndim != 2:
-        raise RuntimeError(f"2D tensor expected, got {self._raw.ndim}D tensor for input")
-    sizes = [[*value._raw.shape] for value in (self, vec1, vec2)]
-    if sizes[0] != sizes[1] + sizes[2]:
-        raise RuntimeError("size mismatch, input: {}, v1: {}, v2: {}".format(*sizes))
-    return addr.inplace(self, vec1, vec2, beta, alpha)
-
-
-@function("addbmm_", torch=False)
-def addbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
-    """`addbmm` written into the tensor, which must have the product's size."""
-    return addbmm.inplace(self, batch1, batch2, beta, alpha)
-
-
-@function("baddbmm_", torch=False)
-def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
-    """`baddbmm` written into the tensor, which must have the product's size."""
-    a, b = batch1._raw.shape, batch2._raw.shape
-    if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2]:
-        _expanded(self._raw, (a[0], a[1], b[2]))
-        if self.dtype is batch1.dtype and self.dtype is not batch2.dtype:
-            raise RuntimeError(
-                f"Bad in-place call: input tensor dtype {self.dtype.c_name} and output tensor "
-                f"dtype {batch2.dtype.c_name} should match"
-            )
-    if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2] and self.dtype is batch1.dtype:
-        _check_written_size(self, (a[0], a[1], b[2]))
-    return baddbmm.inplace(self, batch1, batch2, beta, alpha)
 
 
 # -- batches ------------------------------------------------------------------------------------

@@ -9,11 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from impl.kernels.reduced_precision import widened
-from impl.operators.products.addmm import baddbmm
+from impl.operators.products.addmm import addmm, baddbmm, is_small
 from impl.operators.products.matmul import bmm, mm, mv, product
-
-_SMALL = 400
-"""Below this many multiplications for one matrix, a batch does not go to BLAS."""
 
 
 def _blas_product(kinds: str):
@@ -34,19 +31,22 @@ _large_bmm = _blas_product("fc")
 
 @bmm.on_shared_memory
 def _bmm(out, self, mat2):
-    return (_one_by_one if _is_small(self, mat2) else _large_bmm)(out, self, mat2)
+    return (_one_by_one if is_small(self, mat2) else _large_bmm)(out, self, mat2)
+
+
+@addmm.on_shared_memory
+def _addmm(out, self, mat1, mat2, beta, alpha):
+    if beta == 0 and out.dtype.kind in "fc":
+        out[...] = 0
+    return addmm.kernel(self, mat1, mat2, beta, alpha)
 
 
 @baddbmm.on_shared_memory
 def _baddbmm(out, self, batch1, batch2, beta, alpha):
-    if not _is_small(batch1, batch2):
+    if not is_small(batch1, batch2):
         return baddbmm.kernel(self, batch1, batch2, beta, alpha)
     base = np.broadcast_to(self, out.shape)
     return _one_by_one(out, batch1, batch2, base if beta != 0 else None, beta, alpha)
-
-
-def _is_small(batch1, batch2) -> bool:
-    return batch1.shape[1] * batch1.shape[2] * batch2.shape[2] < _SMALL
 
 
 def _one_by_one(out, batch1, batch2, base=None, beta=1, alpha=1):
