@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from typing import Any
 
 import pytest
@@ -234,3 +235,41 @@ def test_factors_and_pivots_of_examples_are_checked():
     )
     with pytest.raises(RuntimeError, match="Unknown error code"):
         impl.func.vmap(lambda matrix: impl.linalg.ldl_factor(matrix)[0])(impl.zeros(2, 3, 3))
+
+
+PER_EXAMPLE = "vmap: called random operation while in randomness error mode"
+SHARED = "Vmap does not currently support same randomness with a batched tensor input"
+
+
+@pytest.mark.parametrize(
+    ("draw", "shared"),
+    [
+        (lambda x: impl.normal(0.0, 1.0, (2,)), ""),
+        (lambda x: x.clone().bernoulli_(x), SHARED),
+        (impl._standard_gamma, SHARED),
+        (lambda x: impl.nn.functional.fractional_max_pool2d(x.view(1, 2, 2), 1, 1), ""),
+    ],
+)
+def test_draws_of_examples_follow_the_randomness(draw, shared):
+    x = impl.full((3, 4), 0.5)
+    with pytest.raises(RuntimeError, match=PER_EXAMPLE):
+        impl.vmap(draw)(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(impl.vmap(draw, randomness="different")(x)) == 3
+        if shared:
+            with pytest.raises(RuntimeError, match=shared):
+                impl.vmap(draw, randomness="same")(x)
+        else:
+            same = impl.vmap(draw, randomness="same")(x)
+            assert impl.equal(same[0], same[1])
+
+
+def test_a_seed_set_within_vmap_is_no_draw():
+    assert impl.vmap(lambda x: (impl.manual_seed(0), x)[1])(impl.ones(2)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_rrelu_has_no_rule(training):
+    with pytest.raises(RuntimeError, match="we do not yet support aten::rrelu"):
+        impl.vmap(lambda x: impl.nn.functional.rrelu(x, training=training))(impl.ones(2, 2))

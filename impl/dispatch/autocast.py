@@ -12,7 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -229,7 +229,7 @@ class autocast:
         set_autocast_cache_enabled(self._cache_enabled)
         return self
 
-    def __exit__(self, *exc) -> bool:
+    def __exit__(self, *exc) -> Literal[False]:
         if autocast_decrement_nesting() == 0:
             clear_autocast_cache()
         set_autocast_dtype(self.device, self.prev_fastdtype)

@@ -13,13 +13,14 @@ from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import is_at, with_dim, without_dim
+from impl.tensor.batched_tensor import innermost, is_at, with_dim, without_dim
 from impl.tensor.tensor import Tensor, new
 
 _ERROR = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"
 )
+_UNSUPPORTED = "vmap: we do not yet support aten::{}. Please file an issue"
 _INPLACE = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
     "like same randomness. If this is necessary for your usage, please file an issue with "
@@ -39,6 +40,12 @@ def _levels() -> list:
     if any(level.randomness == "error" for level in levels):
         raise RuntimeError(_ERROR)
     return levels
+
+
+def refuse(name: str, input: Tensor) -> None:
+    """Raise RuntimeError for a batched tensor, for which torch does not have the operator."""
+    if innermost((input,)) is not None:
+        raise RuntimeError(_UNSUPPORTED.format(name))
 
 
 def sized(draw: Callable[..., Any]) -> Callable[..., Any]:

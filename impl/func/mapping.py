@@ -6,8 +6,7 @@ The function runs once, with batched tensors (`impl.tensor.batched_tensor`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from impl.core.dims import wrap_dim
@@ -17,11 +16,6 @@ from impl.func.levels import VmapLevel
 from impl.tensor.batched_tensor import batched, is_at, with_dim
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
-
-_RANDOM = (
-    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-)
 
 
 def vmap(
@@ -83,9 +77,7 @@ def _mapped(
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
         positional, named = tree_unflatten(given, spec)
-        with drawing(randomness):
-            made = func(*positional, **named)
-        results, shape = tree_flatten(made)
+        results, shape = tree_flatten(func(*positional, **named))
         places = _broadcast(out_dims, shape)
         if places is None:
             raise ValueError(
@@ -139,15 +131,6 @@ def check_randomness(randomness: str) -> None:
             f"Only allowed values for randomness are 'error', 'different', or 'same'. "
             f"Got {randomness}"
         )
-
-
-@contextmanager
-def drawing(randomness: str) -> Iterator[None]:
-    """Raise RuntimeError after a block that draws random numbers if `randomness` is "error"."""
-    before = get_rng_state()
-    yield
-    if randomness == "error" and not FUNCTIONS["equal"](before, get_rng_state()):
-        raise RuntimeError(_RANDOM)
 
 
 def _arguments(name: str, in_dims: Any, args: tuple, kwargs: dict) -> tuple[list, list, TreeSpec]:

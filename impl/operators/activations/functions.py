@@ -10,6 +10,7 @@ import math
 
 from impl.core.dtypes import float64
 from impl.core.registry import FUNCTIONS, NATIVE
+from impl.dispatch import randomness
 from impl.dispatch.definition import native, taking_out
 from impl.dispatch.out import storing_same
 from impl.factories import draws
@@ -104,6 +105,7 @@ logsigmoid = log_sigmoid
 
 
 def _rrelu(input, lower, upper, training: bool, inplace: bool) -> Tensor:
+    randomness.refuse("rrelu_" if inplace else "rrelu", input)
     lower, upper = (storable(bound, float64.numpy).item() for bound in (lower, upper))
     if not inplace:
         for name, bound in (("lower", lower), ("upper", upper)):

@@ -120,9 +120,8 @@ def _define(ndim: int) -> None:
 
     forward.__name__ = f"fractional_max_pool{ndim}d"
     settings = "kernel_size, output_size"
-    define_maxima(
-        forward, backward, f"FractionalMaxPool{ndim}D", ndim, settings, False, autocast="fp32"
-    )
+    facts = {"autocast": "fp32", "batching": "fallback"}
+    define_maxima(forward, backward, f"FractionalMaxPool{ndim}D", ndim, settings, False, **facts)
 
 
 _define(2)

@@ -156,12 +156,14 @@ def define_maxima(
     settings: str = "",
     fresh=None,
     backward_saved_as=USUAL_NAMES,
+    batching="fold",
     **facts,
 ):
     """Define the operator of a pooling of maxima, which returns values and indices, and its
     backward, which takes the operator's `settings` by these names; returns the operator.
 
-    `fresh` as in `operator`, by default of two dimensions; `facts` are those of the operator.
+    `fresh` and `batching` as in `operator`, `fresh` by default of two dimensions; `facts` are those
+    of the operator.
     """
     name = backward.__name__ = f"{forward.__name__}_backward"
     hidden: dict[str, Any] = {"function": False, "method": False}
@@ -169,7 +171,7 @@ def define_maxima(
     apply = operator(
         node=f"{node}Backward0",
         outputs=("result0", "result1"),
-        batching="fold",
+        batching=batching,
         **hidden,
         **facts,
     )(forward)
@@ -177,7 +179,7 @@ def define_maxima(
     apply.differentiable("result0").gradient(self=f"F.{name}({arguments})")
     apply.forward(result0=lambda F, self_t, result1: F.gather_plane(self_t, result1, ndim))
     hidden["saved_as"] = backward_saved_as
-    operator(node=f"{node}BackwardBackward0", batching="fold", **hidden)(backward).gradient(
+    operator(node=f"{node}BackwardBackward0", batching=batching, **hidden)(backward).gradient(
         grad_output=f"F.gather_plane(grad, indices, {ndim})", self=zeros_of_self
     )
     return apply

@@ -83,7 +83,8 @@ def _refusal(query, key, value, mask, dropout_p: float, enable_gqa: bool) -> str
         return _DIMS.format(_each(" dim", (t._raw.ndim for t in operands)))
     if not query._raw.shape[0] == key._raw.shape[0] == value._raw.shape[0]:
         return _BATCHES.format(_each(" batch_size", (t._raw.shape[0] for t in operands)))
-    if (refused := _refused_heads(*(t._raw.shape[1] for t in operands), enable_gqa)) is not None:
+    heads = query._raw.shape[1], key._raw.shape[1], value._raw.shape[1]
+    if (refused := _refused_heads(heads, enable_gqa)) is not None:
         return refused
     if mask is not None:
         if requires_grad(mask):
@@ -105,15 +106,16 @@ def _each(what: str, values) -> str:
     return ", ".join(f"{n}{what}: {v}" for n, v in zip(names, values, strict=True))
 
 
-def _refused_heads(query: int, key: int, value: int, enable_gqa: bool) -> str | None:
+def _refused_heads(numbers: tuple[int, int, int], enable_gqa: bool) -> str | None:
     """The reason that numbers of heads are; one head of key and value serves all of the query's."""
+    query, key, value = numbers
     if enable_gqa:
         text = _SHARED_HEADS if key != value else _DIVIDING_HEADS
         heads = f"Key num_heads: {key}, Value num_heads: {value}, Query num_heads: {query} instead"
         return text.format(heads) if key != value or query % key else None
     if key == value and key in (1, query):
         return None
-    return _HEADS.format(_each(" num_heads", (query, key, value)))
+    return _HEADS.format(_each(" num_heads", numbers))
 
 
 def _refused_mask(query, key, mask) -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.special
 
 from impl.core.strides import unboxed
+from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_differentiated, require_full_precision
 from impl.factories.generator import default_generator
@@ -49,6 +50,7 @@ gamma_slope.gradient(self=not_differentiated("_standard_gamma_grad"))
 
 
 @function("_standard_gamma", method=False, batching="random")
+@randomness.of_values
 def standard_gamma(input, generator=None):
     """Samples of gamma distributions with the shape parameters in `input` and the rate one, which
     are differentiable in them (torch._standard_gamma)."""

@@ -50,7 +50,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
     """
     if size is None:
         return _of_tensors(mean, std, generator, out)
-    return _of_numbers(mean, std, size, generator, out, **options)
+    return _of_numbers(size, mean, std, generator, out=out, **options)
 
 
 @randomness.of_values
@@ -83,13 +83,14 @@ def _of_tensors(mean, std, generator, out):
     return out
 
 
+@randomness.sized
 def _of_numbers(
+    size,
     mean,
     std,
-    size,
     generator,
-    out,
     *,
+    out=None,
     dtype=None,
     layout=None,
     device=None,

@@ -224,11 +224,17 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     return bernoulli_like(input, p, fresh._raw)
 
 
+@randomness.of_values
+def _fill_with_bernoulli(self, p, generator) -> Tensor:
+    return bernoulli_fill.inplace(self, p, generator)
+
+
 @function("bernoulli_", torch=False)
 def bernoulli_(self, p=0.5, *, generator=None):
     """Fill with zeros, and ones with probability `p` (torch.Tensor.bernoulli_)."""
     if isinstance(p, Tensor):
-        return bernoulli_fill.inplace(self, p, generator)
+        _fill_with_bernoulli(self, p, generator)
+        return self
     _check_probability(p)
     if self.is_complex() and self._raw.size:
         raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
