@@ -68,6 +68,28 @@ def fronted(value: Any, level) -> Any:
     return moved(value._value, value._dim, 0) if is_at(value, level) else value
 
 
+def folded_into(batch: Any, dim: int) -> Tensor:
+    """The value of a batched tensor, its mapped dimension merged into the dimension `dim`."""
+    return merged(batch._value, batch._dim, dim)
+
+
+def merged(tensor: Tensor, source: int, dim: int) -> Tensor:
+    """A tensor with its dimension `source` merged into `dim`, counted without it, as the slower
+    one (reshape_dim_into)."""
+    order = [d for d in range(tensor._raw.ndim) if d != source]
+    order.insert(dim, source)
+    value = FUNCTIONS["permute"](tensor, tuple(order))
+    shape = value._raw.shape
+    return value.reshape(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :])
+
+
+def unfolded(tensor: Tensor, dim: int, size: int) -> Tensor:
+    """A tensor with its dimension `dim` split in two, of which the first has this size
+    (reshape_dim_outof)."""
+    shape = tensor._raw.shape
+    return tensor.reshape(*shape[:dim], size, shape[dim] // size, *shape[dim + 1 :])
+
+
 def ensured(value: Any, level) -> Any:
     """`fronted`, of a tensor that is not batched an expansion."""
     return with_dim(value, level, 0) if isinstance(value, Tensor) else value
@@ -193,11 +215,21 @@ def applied(op, args: tuple, level) -> Any:
         return with_dims(op, args, level)
     elif op.batching == "fold":
         return folded(op, args, level)
+    elif op.batching == "pointwise" and len(op.tensor_positions) == 1:
+        return _unary(op, args, level)
     elif op.batching in RULES:
         return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
     if op.batching == "fallback":
         return fallback(aten.shown_name(op), op.slow_path, args, level)
     return by_example(op.slow_path, args, level)
+
+
+def _unary(op, args: tuple, level) -> Any:
+    """The results of an elementwise operator of one operand: the mapped dimension stays in its
+    place."""
+    batch = args[op.tensor_positions[0]]
+    values = [batch._value if value is batch else value for value in args]
+    return hide_at(op.slow_path(*values), batch._dim, level)
 
 
 def warn_slow(name: str) -> None:
@@ -270,9 +302,14 @@ def _reduced(op, args: tuple, level) -> Any:
 
 def hide(results: Any, level) -> Any:
     """The results of a rule, whose first dimension is the mapped one, as batched tensors."""
+    return hide_at(results, 0, level)
+
+
+def hide_at(results: Any, dim: int, level) -> Any:
+    """The results of a rule, in which the mapped dimension has this place, as batched tensors."""
     if isinstance(results, (tuple, list)):
-        return type(results)([hide(result, level) for result in results])
-    return batched(results, 0, level) if isinstance(results, Tensor) else results
+        return type(results)([hide_at(result, dim, level) for result in results])
+    return batched(results, dim, level) if isinstance(results, Tensor) else results
 
 
 def written(op, args: tuple, level) -> Tensor:

@@ -19,7 +19,6 @@ from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
-from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.convolution_backends import (
     EMPTY,
@@ -41,7 +40,6 @@ from impl.operators.layers.convolution_checks import (
 )
 from impl.operators.layers.convolution_formats import laid_out, result_format
 from impl.operators.layers.im2col import Geometry, adjoint, correlation, gradients, kernel_gradient
-from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor
 
 
@@ -189,17 +187,6 @@ def convolution_backward(
     made = [r.astype(kind, copy=False) for r in results]
     format = result_format(input, weight, setting)
     return *(laid_out(r, format) if r.size else r for r in made[:2]), made[2]
-
-
-@convolution.batches
-def _convolution_of_batch(args, level):
-    """Images that differ between examples, by one weight for all of them: more images."""
-    images, weight, bias, *rest = args
-    if is_at(weight, level) or is_at(bias, level) or images._raw.ndim != weight._raw.ndim:
-        return NotImplemented
-    whole = fronted(images, level)
-    result = convolution(whole.reshape(-1, *whole._raw.shape[2:]), weight, bias, *rest)
-    return hide(result.view(level.size, -1, *result._raw.shape[1:]), level)
 
 
 @convolution.gradients("input", "weight", "bias")

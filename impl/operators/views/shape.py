@@ -18,10 +18,12 @@ from impl.core.state import STATE
 from impl.core.strides import element_strides, is_contiguous
 from impl.dispatch import view_operator
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.vmap_rules import fronted, hide
+from impl.dispatch.vmap_rules import fronted, hide, hide_at
 from impl.operators.views.view_dtype import reinterpreted
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor
+
+_NO_DIM = "Dimension is out of range (expected to be in range of [-1, 0], but got {}"
 
 # -- other sizes ------------------------------------------------------------------------------
 
@@ -236,9 +238,32 @@ def _unsqueezed(F, grad, shape, dims):
 
 @squeeze_all.batches
 def _squeeze_all_of_batch(args, level):
-    value = fronted(args[0], level)
-    shape = [n for n in args[0]._raw.shape if n != 1]
-    return hide(tensor_ops.view(value, (level.size, *shape)), level)
+    value, place = args[0]._value, args[0]._dim
+    shape = value._raw.shape
+    if len(shape) == 1:
+        return hide(tensor_ops.alias(value), level)
+    kept = [n for d, n in enumerate(shape) if n != 1 or d == place]
+    before = sum(n != 1 for n in shape[:place])
+    return hide_at(tensor_ops.view(value, tuple(kept)), before, level)
+
+
+def _squeeze_of_batch(args, level):
+    """The dimensions are counted without the mapped one, which stays in its place."""
+    batch, dim = args
+    value, place = batch._value, batch._dim
+    dims = [*dim] if isinstance(dim, tuple) else [dim]
+    if not batch._raw.ndim:
+        if any(dims):
+            raise RuntimeError(_NO_DIM.format(dims))
+        return hide(tensor_ops.alias(value), level)
+    dims = [wrap_dim(d, batch._raw.ndim) for d in dims]
+    dims = [d + (d >= place) for d in dims]
+    dropped = sum(d < place and value._raw.shape[d] == 1 for d in dims)
+    return hide_at(squeeze_dims(value, tuple(dims)), place - dropped, level)
+
+
+squeeze_dim.batches(_squeeze_of_batch)
+squeeze_dims.batches(_squeeze_of_batch)
 
 
 squeeze_all.gradient(
