@@ -64,6 +64,54 @@ def test_an_operator_maps_as_a_loop_does(program, expression):
             assert impl.allclose(row.double(), one.double(), 1e-4, 1e-5, equal_nan=True)
 
 
+# Operators whose results come from another composition than torch's, or in another layout.
+COMPOSED_OTHERWISE = {"argsort", "clamp", "frobenius_norm", "grid_sample"}
+COMPOSED_OTHERWISE |= {"index_fill", "index_put", "solve"}
+
+
+@pytest.mark.parametrize(
+    ("program", "expression"), SAMPLES, ids=[program.id for program, _ in SAMPLES]
+)
+def test_the_node_and_layout_of_a_mapped_operator_are_torchs(program, expression):
+    torch = pytest.importorskip("torch")
+    for dim in (0, 1):
+        expected, shown = (_mapped(lib, program, expression, dim) for lib in (torch, impl))
+        if program.id.split("/")[1] in COMPOSED_OTHERWISE:
+            expected, shown = (
+                [result[0] for result in results] if isinstance(results, list) else results
+                for results in (expected, shown)
+            )
+        assert shown == expected
+
+
+def _mapped(lib: Any, program: Any, expression: str, dim: int) -> Any:
+    """Shape, strides and node of each result of an expression mapped over two equal values, along
+    this dimension of the values; or the class of an error."""
+    names: dict[str, Any] = {"torch": lib}
+    for given in program.givens:
+        exec(given.source(), names)
+    used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
+    arguments = [given.name for given in program.givens if given.name in used]
+    function = eval(f"lambda {', '.join(arguments)}: {expression}", names)
+    values, dims = [], []
+    for name in arguments:
+        value = names[name].detach()
+        dims.append(min(dim, value.dim()))
+        stacked = lib.stack([value, value], dims[-1])
+        values.append(stacked.requires_grad_() if stacked.is_floating_point() else stacked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            mapped = lib.func.vmap(function, in_dims=tuple(dims))(*values)
+        except Exception as error:
+            return type(error).__name__
+    several = isinstance(mapped, (tuple, list))
+    return [
+        (tuple(r.shape), r.stride(), None if r.grad_fn is None else r.grad_fn.name())
+        for r in (mapped if several else (mapped,))
+    ]
+
+
 def test_dimensions_are_hidden_and_shown_again_in_any_order():
     value = impl.arange(24).view(2, 3, 4)
     outer, inner = VmapLevel(3, "error"), VmapLevel(2, "error")
@@ -273,3 +321,55 @@ def test_a_seed_set_within_vmap_is_no_draw():
 def test_rrelu_has_no_rule(training):
     with pytest.raises(RuntimeError, match="we do not yet support aten::rrelu"):
         impl.vmap(lambda x: impl.nn.functional.rrelu(x, training=training))(impl.ones(2, 2))
+
+
+def test_tables_that_differ_are_one_table():
+    torch = pytest.importorskip("torch")
+
+    def gradient(lib, in_dims):
+        weight = lib.arange(24.0).view(2, 4, 3).requires_grad_()
+        indices = lib.tensor([[0, 1, 1], [1, 2, 3]])
+        rows = lib.func.vmap(
+            lambda w, i: lib.nn.functional.embedding(i, w, padding_idx=1), in_dims=in_dims
+        )(weight, indices)
+        rows.pow(2).sum().backward()
+        return weight.grad.tolist(), rows.stride()
+
+    for in_dims in ((0, 0), (0, None)):
+        assert gradient(impl, in_dims) == gradient(torch, in_dims)
+
+
+def test_smoothed_targets_of_examples_are_counted():
+    torch = pytest.importorskip("torch")
+
+    def losses(lib):
+        scores = lib.arange(12.0).view(2, 3, 2)
+        targets = lib.tensor([[0, 1, -100], [1, 1, 0]])
+        return lib.func.vmap(
+            lambda x, t: lib.nn.functional.cross_entropy(x, t, label_smoothing=0.5)
+        )(scores, targets).tolist()
+
+    assert losses(impl) == pytest.approx(losses(torch))
+
+
+def test_running_statistics_are_not_updated_for_examples():
+    module = impl.nn.BatchNorm1d(3)
+    with pytest.raises(RuntimeError, match="which will be updated in place, were not batched"):
+        impl.vmap(module)(impl.ones(2, 4, 3))
+    assert module.running_mean.tolist() == [0.0, 0.0, 0.0]
+    assert impl.vmap(module.eval())(impl.ones(2, 4, 3)).shape == (2, 4, 3)
+
+
+def test_squeezing_no_dimensions_keeps_all():
+    assert impl.vmap(lambda x: x.squeeze(()))(impl.ones(2, 1, 3)).shape == (2, 1, 3)
+
+
+def test_the_weights_of_examples_make_one_convolution():
+    weight = impl.ones(5, 4, 2, 3, requires_grad=True)
+    result = impl.vmap(lambda w: impl.nn.functional.conv1d(impl.ones(1, 4, 8), w, groups=2))(weight)
+    names, node = [], result.grad_fn
+    while node is not None and names[-1:] != ["ConvolutionBackward0"]:
+        names.append(node.name())
+        node = next((n for n, _ in node.next_functions if n is not None), None)
+    assert names[-1] == "ConvolutionBackward0"
+    assert "StackBackward0" not in names

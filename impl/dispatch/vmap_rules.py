@@ -92,7 +92,9 @@ def unfolded(tensor: Tensor, dim: int, size: int) -> Tensor:
 
 def ensured(value: Any, level) -> Any:
     """`fronted`, of a tensor that is not batched an expansion."""
-    return with_dim(value, level, 0) if isinstance(value, Tensor) else value
+    if isinstance(value, Tensor) and not is_at(value, level):
+        return value.expand(level.size, *value._raw.shape)
+    return fronted(value, level)
 
 
 def ensured_batch(value: Any, level) -> Any:
@@ -215,7 +217,7 @@ def applied(op, args: tuple, level) -> Any:
         return with_dims(op, args, level)
     elif op.batching == "fold":
         return folded(op, args, level)
-    elif op.batching == "pointwise" and len(op.tensor_positions) == 1:
+    elif op.batching == "pointwise" and len(op.tensor_positions) == len(op.outputs) == 1:
         return _unary(op, args, level)
     elif op.batching in RULES:
         return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
@@ -285,6 +287,19 @@ def indexed(op, args: tuple, level) -> Any:
     made = dims(op, args, level)
     made[index] = args[index]
     return hide(op.slow_path(*made), level) if _rank(args[0]) else NotImplemented
+
+
+def along(index: Tensor, dim: int, like: Tensor) -> Tensor:
+    """An index of whole slices as one of elements: a vector along a dimension, expanded to the
+    sizes of the others. One without dimensions is expanded along all, as in torch."""
+    shape = [*like._raw.shape]
+    dim = wrap_dim(dim, len(shape))
+    if not index._raw.ndim:
+        return index.expand(shape)
+    shape[dim] = index._raw.shape[0]
+    sizes = [1] * len(shape)
+    sizes[dim] = -1
+    return index.view(sizes).expand(shape)
 
 
 def _reduced(op, args: tuple, level) -> Any:

@@ -380,6 +380,7 @@ softplus.gradient(
     method=False,
     layout_sensitive=True,
     torch_name="log_sigmoid",
+    batching="pointwise",
 )
 @rounded_once
 def log_sigmoid_forward(self: Array):

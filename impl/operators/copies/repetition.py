@@ -11,6 +11,7 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size, sizes_given
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.tensor import Tensor, new
 
 
@@ -44,6 +45,15 @@ def _repeat_gradient(F, grad, self_shape, self_dtype, repeats):
     if summed:
         grad = F.sum_dim(F.reshape(grad, tuple(sizes)), tuple(summed), False)
     return grad
+
+
+@repeat.batches
+def _repeat_of_batch(args, level):
+    batch, repeats = args
+    value = fronted(batch, level)
+    for _ in range(len(repeats) - batch._raw.ndim):
+        value = value.unsqueeze(1)
+    return hide(repeat(value, (1, *repeats)), level)
 
 
 repeat.gradient(self=_repeat_gradient)

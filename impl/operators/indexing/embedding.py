@@ -8,12 +8,12 @@ from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.messages import tensor_type
 from impl.core.meta_arrays import MetaArray
-from impl.core.registry import tensor_ops
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.record import check_write
-from impl.dispatch.vmap_rules import fronted, hide
+from impl.dispatch.vmap_rules import folded_into, fronted, hide, hide_at, unfolded
 from impl.kernels.reduced_precision import sums_at, widened
 from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor, requires_grad
@@ -76,10 +76,19 @@ tensor_ops.number_of_rows = number_of_rows
 
 @embedding_rows.batches
 def _rows_of_batch(args, level):
+    """Tables that differ are one of more rows; for the same indices, one of wider rows. As in torch
+    `padding_idx` counts the rows of the one table."""
     weight, indices, *rest = args
-    if is_at(weight, level):
-        return NotImplemented
-    return hide(embedding_rows(weight, fronted(indices, level), *rest), level)
+    if not is_at(weight, level):
+        return hide(embedding_rows(weight, fronted(indices, level), *rest), level)
+    if not is_at(indices, level):
+        made = embedding_rows(folded_into(weight, 1), indices, *rest)
+        place = indices._raw.ndim
+        return hide_at(unfolded(made, place, level.size), place, level)
+    rows = weight._raw.shape[0]
+    first = FUNCTIONS["arange"](0, level.size * rows, rows)
+    places = fronted(indices, level) + first.view(-1, *(1,) * indices._raw.ndim)
+    return hide(embedding_rows(folded_into(weight, 0), places, *rest), level)
 
 
 embedding_rows.gradient(

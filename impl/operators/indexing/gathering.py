@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from impl.core import inference_mode, messages
@@ -270,7 +268,13 @@ def one_hot(tensor, num_classes=-1):
     return result
 
 
-index_select.batches(functools.partial(vmap_rules.indexed, index_select))
+@index_select.batches
+def _index_select_of_batch(args, level):
+    """`gather` (ATen/functorch/BatchRulesScatterOps.cpp)."""
+    input, dim, index = args
+    if not input._raw.ndim:
+        return NotImplemented
+    return input.gather(dim, vmap_rules.along(index, dim, input))
 
 
 index_select.on_large_meta(lambda self, dim, index: np.take(self, index, dim))

@@ -324,8 +324,17 @@ def index_fill_(self, dim, index, value):
 
 # -- batches ------------------------------------------------------------------------------------
 
-for _op in (index_add, index_copy, index_fill_scalar):
+for _op in (index_add, index_fill_scalar):
     _op.batches(functools.partial(vmap_rules.indexed, _op))
+
+
+@index_copy.batches
+def _index_copy_of_batch(args, level):
+    """`scatter` (ATen/functorch/BatchRulesScatterOps.cpp)."""
+    input, dim, index, source = args
+    if not input._raw.ndim or source._raw.ndim != input._raw.ndim:
+        return NotImplemented
+    return input.scatter(dim, vmap_rules.along(index, dim, input), source)
 
 
 index_add.on_large_meta(like_first)

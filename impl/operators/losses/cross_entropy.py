@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import math
 
-import numpy as np
-
 from impl.core.dtypes import FLOATING
-from impl.core.registry import tensor_ops
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.dispatch import fused
@@ -148,16 +146,17 @@ def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
         uniform = -likelihoods.sum((dim,))
     else:
         uniform = -(likelihoods * _along_classes(weight, input._raw.ndim)).sum((dim,))
-    ignored = np.asarray(target._raw == ignore_index)
-    uniform.masked_fill_(new(ignored), 0.0)
+    ignored = FUNCTIONS["eq"](target, ignore_index)
+    uniform.masked_fill_(ignored, 0.0)
     if reduction != NONE:
         uniform = uniform.sum()
     if reduction == MEAN:
+        counted = ignored.logical_not()
         if weight is None:
-            count = new(np.int64(np.count_nonzero(~ignored)))
+            count = counted.sum()
         else:
-            chosen = np.asarray(target._raw)[~ignored]
-            count = new(weight._raw[chosen].sum(dtype=weight._raw.dtype))
+            chosen = FUNCTIONS["masked_select"](target, counted)
+            count = weight.detach()[chosen.long()].sum()
         uniform = uniform / count
     # torch evaluates the right term first, which is visible in the graph of the second derivative.
     uniform = tensor_ops.mul_scalar(uniform, label_smoothing / classes)
