@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
+import impl.dispatch.vmap_writes  # noqa: F401  gives batched tensors their method
 from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
 from impl.dispatch import meta_kernels, vmap_rules

@@ -1,0 +1,88 @@
+"""Operators in place on batched tensors: the examples of the target are written by the batching
+rules (`impl.dispatch.vmap_rules`), or one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.core.registry import method_of
+from impl.dispatch.aten_names import overload_of
+from impl.dispatch.vmap_rules import RULES, applied, dims, example, fronted, warn_slow
+from impl.tensor.batched_tensor import BatchedTensor, is_at
+from impl.tensor.tensor import Tensor
+
+_UNBATCHED = (
+    "vmap: {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+    "over but `self` not being vmapped over {1}. Please try to use out-of-place operators instead "
+    "of {0}. If said operator is being called inside the PyTorch framework, please file a bug "
+    "report instead."
+)
+# The operators in place that are composed, so that the composition meets the unbatched target;
+# those of torch's common rule for arithmetic; and those whose rules name themselves.
+_MEETS_TARGET = {"add", "atan2", "copysign"}
+_ARITHMETIC = {
+    *("sub", "mul", "div", "copy", "clamp_min", "clamp_max", "masked_fill", "masked_fill_scalar"),
+    *("masked_fill_tensor", "logical_and", "logical_or", "logical_xor"),
+}
+_NAMED = {
+    **{"fill_tensor_inplace": "fill_", "index_put": "index_put_", "index_put_impl": "index_put_"},
+    "index_add": "index_add_",
+}
+# The operators in place that torch has no rules for.
+_SLOW_WRITES = {
+    *("addcdiv_", "addcmul_", "clamp_", "cumprod_along_", "cumsum_along_", "fmod_.Tensor"),
+    *("eq_.Tensor", "ge_.Tensor", "gt_.Tensor", "le_.Tensor", "lt_.Tensor", "ne_.Tensor"),
+    *("hypot_", "index_copy_", "lerp_.Tensor", "masked_scatter_", "pow_.Tensor", "square_"),
+    *("put_", "remainder_.Tensor", "renorm_", "tril_", "triu_", "xlogy_"),
+}
+
+
+def written(op, args: tuple, level) -> Tensor:
+    """The target of an operator in place, which is applied to the examples.
+
+    Raises RuntimeError if operands are batched and the target is not.
+    """
+    target = args[0]
+    if not is_at(target, level):
+        return _refused(op, args, level)
+    if (name := overload_of(op.name, args)) in _SLOW_WRITES:
+        warn_slow({"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", "")))
+    if op.is_view:
+        return _viewed(op, target, args, level)
+    ruled = op.batching in RULES and op.batching_function is None
+    made = RULES[op.batching](op, args, level) if ruled else None
+    if made is not None and made[0]._raw.ndim == target._raw.ndim + 1:
+        op.inplace(*made)
+        target._show(target._value, target._dim)
+        return target
+    for number in range(level.size):
+        op.inplace(*[example(value, number, level) for value in args])
+    target._show(target._value, target._dim)
+    return target
+
+
+def _viewed(op, target: Any, args: tuple, level) -> Tensor:
+    """A batched tensor whose own geometry changes, as that of its value does."""
+    if target._dim == 0 and op.batching_function is None:
+        target._show(op.inplace(*dims(op, args, level)), 0)
+    else:
+        changed = applied(op, args, level)
+        target._show(changed._value, changed._dim)
+    return target
+
+
+def _refused(op, args: tuple, level) -> Tensor:
+    if op.name in _MEETS_TARGET:
+        return op.inplace(args[0], *[fronted(value, level) for value in args[1:]])
+    if op.name in _ARITHMETIC:
+        raise RuntimeError(_UNBATCHED.format("inplace arithmetic", "in a vmap"))
+    if op.name in _NAMED:
+        raise RuntimeError(_UNBATCHED.format(_NAMED[op.name], "in a vmap"))
+    raise RuntimeError(_UNBATCHED.format(f"aten::{op.name}_", f"at level {level.number}"))
+
+
+@method_of(BatchedTensor)
+def _written(self, op, args: tuple) -> Tensor:
+    return written(op, args, self._level)
