@@ -10,7 +10,14 @@ from impl.core.messages import tensor_type
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
-from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.dispatch.definition import (
+    Array,
+    OfArguments,
+    formula_operation,
+    function,
+    operator,
+    written,
+)
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.record import check_write
 from impl.dispatch.vmap_rules import folded_into, fronted, hide, hide_at, unfolded
@@ -111,8 +118,13 @@ def _looked_up(F, grad, indices, padding_idx):
     return F.view(found, (*indices.shape, -1))
 
 
+def _fills(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) -> int:
+    """How often the rows that are looked up are written: the padding's are filled in place."""
+    return int(padding_idx >= 0)
+
+
 embedding_dense_backward.gradient(
-    grad_output=lambda F, grad, indices, padding_idx: _looked_up(F, grad, indices, padding_idx)
+    grad_output=written(_looked_up, OfArguments(_fills)),
 ).forward("linear")
 
 
