@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 from conformance.base.levels import LEVELS
@@ -58,6 +58,10 @@ class Backend:
     def session(self) -> Iterator[None]:
         """Set the backend's initial state, and restore its former one afterwards."""
         yield
+
+    def placing(self) -> AbstractContextManager[Any]:
+        """Return a block in which factories make tensors on the device, as in a session."""
+        return nullcontext()
 
     def samples(self, entry: str, dtype: str) -> Iterator[Any]:
         """Return the samples (`conformance.sweep.sample`) of an entry of the operator database.

@@ -194,6 +194,9 @@ def _drawn_on_cpu(overload: Any) -> Callable[..., Any]:
 def _on_cpu(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         # How a tensor lies in memory says which of its elements draws which number.
-        place = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu")
-        return place.copy_(value)
+        shape, stride = value.shape, value.stride()
+        if not value.numel():
+            return torch.empty_strided(shape, stride, dtype=value.dtype, device="cpu")
+        extent = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+        return value.as_strided((extent,), (1,)).to("cpu").as_strided(shape, stride)
     return torch.device("cpu") if isinstance(value, torch.device) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -49,6 +49,10 @@ class Torch(TorchShaped):
     def worded(self, text: str) -> str:
         """Return the text of an error or a warning as torch words it on the CPU."""
         return text if self._device.type == "cpu" else as_on_cpu(self._device.type)(text)
+
+    def placing(self) -> AbstractContextManager[Any]:
+        """Return a block in which the default device is this one."""
+        return nullcontext() if self._device.type == "cpu" else self._device
 
     def samples(self, entry: str, dtype: str) -> Iterator[Sample]:
         """Return the samples of an entry of torch's operator database."""

@@ -9,7 +9,7 @@ import torch
 from conformance.backends import Backend, BackendError, TorchShaped, find
 from conformance.execution.execute import trace
 from conformance.program.program import Program
-from reference.devices import _drawing, as_on_cpu
+from reference.devices import _drawing, _on_cpu, as_on_cpu
 
 
 @pytest.fixture
@@ -165,6 +165,14 @@ def test_every_operator_that_draws_is_known_by_its_tag():
     drawing = {str(one) for one in _drawing()}
     assert {"aten.normal_.default", "aten.native_dropout.default"} <= drawing
     assert not any("dot_product" in one for one in drawing)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 3), (1,)])
+@pytest.mark.parametrize("stride", [(0, 1), (3, 1), (1, 2), (1, 1)])
+def test_what_is_drawn_into_lies_in_memory_as_on_the_device(shape, stride):
+    there = torch.arange(8.0).as_strided(shape, stride[-len(shape) :], 1)
+    here = _on_cpu(there)
+    assert torch.equal(here, there) and here.stride() == there.stride()
 
 
 def test_a_torch_that_cannot_tell_its_default_device_is_not_asked(monkeypatch):

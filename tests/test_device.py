@@ -15,16 +15,20 @@ from pathlib import Path
 
 import pytest
 
+from conformance.run_files.reading import read_run
+from conformance.suite.suite import read_suite
+
 ROOT = Path(__file__).parents[1]
 DEVICE = ROOT / "examples/device"
 LIBRARY = DEVICE / "build/pretend_device.so"
 TABLE = (ROOT / "docs/devices.md").read_text("utf-8")
-ROWS = re.findall(r"^\| `(\w+)` \| .* \| (.*-\d+) \| \w+ \|$", TABLE, re.MULTILINE)
+ROWS = re.findall(r"^\| `(\w+)` \| .* \| (\w+-\d+) \| (\w+) \| (\w+-\d+) \|$", TABLE, re.MULTILINE)
 built = pytest.mark.skipif(
     not LIBRARY.exists(), reason="the extension is not built: tox run -e device"
 )
 RUN = ("-m", "conformance.cli", "run", "--backend", "torch:pretend", "--oracle", "torch")
 ON_DEVICE = (*RUN, "--import", "pretend_device")
+KNOWN = ("--known", str(DEVICE / "known.toml"))
 
 
 def python(*arguments, folder=DEVICE, **changes):
@@ -94,11 +98,88 @@ def test_each_device_has_memory_and_a_place_in_messages():
 
 
 @built
-@pytest.mark.parametrize(("fault", "rule"), ROWS)
-def test_the_rule_of_the_table_notices_the_fault(fault, rule):
-    known = ("--known", str(DEVICE / "known.toml"), "--timeout", "60")
-    assert python(*ON_DEVICE, *known, "--rule", rule).returncode == 0
-    assert python(*ON_DEVICE, *known, "--rule", rule, PRETEND_FAULT=fault).returncode in (1, 3)
+def test_a_tensor_that_is_given_twice_is_one_for_the_kernels_of_the_cpu():
+    code = (
+        "x, y = torch.ones(2, 1, device='pretend'), torch.ones(2, 3, device='pretend')\n"
+        "try: torch.mul(x, y, out=x)\n"
+        "except RuntimeError as error: print('broadcast' in str(error))\n"
+        "print(tuple(x.shape) == (2, 1))\n"
+    )
+    assert printed(code) == ["True", "True"]
+
+
+@built
+def test_a_result_has_as_much_memory_as_the_kernel_of_the_cpu_gave_it():
+    code = (
+        "for device in ('cpu', 'pretend'):\n"
+        "    x = torch.full((6,), 0.5, device=device)\n"
+        "    loss = torch.nn.functional.binary_cross_entropy(x, x)\n"
+        "    print(loss.untyped_storage().nbytes())\n"
+    )
+    of_cpu, of_device = printed(code)
+    assert of_cpu == of_device == "24"
+
+
+@built
+def test_attention_takes_the_kernel_that_it_takes_on_the_cpu():
+    code = (
+        "for device in ('cpu', 'pretend'):\n"
+        "    x = torch.ones(1, 2, 3, 4, device=device, requires_grad=True)\n"
+        "    mask = torch.zeros(3, 3, device=device)\n"
+        "    attention = torch.nn.functional.scaled_dot_product_attention\n"
+        "    print(attention(x, x, x).grad_fn.name(), attention(x, x, x, mask).grad_fn.name(),\n"
+        "          attention(x, x, x, mask.requires_grad_()).grad_fn.name())\n"
+    )
+    names = printed(code)
+    assert names[:3] == names[3:]
+    assert names[0] == names[1] != names[2]
+
+
+@built
+def test_the_cell_of_a_gru_computes_what_it_does_on_the_cpu():
+    code = (
+        "torch.manual_seed(0)\n"
+        "cell, x, h = torch.nn.GRUCell(3, 2), torch.randn(4, 3), torch.randn(4, 2)\n"
+        "found = []\n"
+        "for device in ('cpu', 'pretend'):\n"
+        "    cell, leaves = cell.to(device), [t.to(device).requires_grad_() for t in (x, h)]\n"
+        "    y = cell(*leaves)\n"
+        "    grads = torch.autograd.grad((y * y).sum(), [*leaves, *cell.parameters()])\n"
+        "    found.append([t.cpu() for t in (y.detach(), *grads)])\n"
+        "print(all(map(torch.allclose, *found)))\n"
+    )
+    assert printed(code) == ["True"]
+
+
+@built
+def test_without_a_fault_the_rules_of_the_table_hold():
+    rules = {rule for _, first, _, about in ROWS for rule in (first, about)}
+    selected = [word for rule in sorted(rules) for word in ("--rule", rule)]
+    assert len(ROWS) == 9
+    assert python(*ON_DEVICE, *KNOWN, *selected).returncode == 0
+
+
+@built
+@pytest.mark.parametrize(("fault", "first", "level", "_"), ROWS)
+def test_the_rule_of_the_table_is_the_first_of_its_chapter_to_notice_the_fault(
+    fault, first, level, _, tmp_path
+):
+    area = next(program.area for program in read_suite().programs if program.rule == first)
+    run = ("-x", "--area", area, "--timeout", "10", "--run-file", str(tmp_path / "run"))
+    assert python(*ON_DEVICE, *KNOWN, *run, PRETEND_FAULT=fault).returncode in (1, 3)
+    lines = read_run(tmp_path / "run", torn=True).programs
+    noticed = next(
+        one for one in lines if one["outcome"] in ("diverges", "error") and not one["known"]
+    )
+    assert noticed["rule"] == first
+    assert next(iter(noticed["divergences"]), "error") == level
+
+
+@built
+@pytest.mark.parametrize(("fault", "rule"), [(row[0], row[3]) for row in ROWS if row[1] != row[3]])
+def test_the_rule_about_a_fault_notices_it(fault, rule):
+    done = python(*ON_DEVICE, *KNOWN, "--rule", rule, PRETEND_FAULT=fault)
+    assert done.returncode in (1, 3)
 
 
 @built

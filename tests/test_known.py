@@ -63,6 +63,30 @@ def test_rule_entry_excuses_all_its_programs(tmp_path):
     assert known.known_divergence(line("TIES-01.1", "diverges", memory="diverges"), LEVELS) is None
 
 
+def test_pattern_excuses_what_it_names_and_is_stale_when_none_of_it_diverges(tmp_path):
+    known = read(tmp_path, entry(program="SEED-*"))
+    one, two = line("SEED-01.1", "diverges", memory="diverges"), line("SEED-01.2")
+    assert known.known_divergence(one, LEVELS)
+    assert known.known_divergence(line("TIES-01.1", "diverges", memory="diverges"), LEVELS) is None
+    assert known.known_divergence(two, LEVELS) is None, "it may conform"
+    assert known.stale([one, two], LEVELS, OF_RULE) == []
+    assert known.stale([two], LEVELS, OF_RULE) == [], "the other program may still diverge"
+    (sentence,) = known.stale([line("SEED-01.1"), two], LEVELS, OF_RULE)
+    assert "SEED-* conforms at level memory: remove the entry" in sentence
+
+
+def test_entry_that_names_several_programs_is_one_for_each(tmp_path):
+    several = entry(program=None) + 'program = ["SEED-01.1", "TIES-*"]\n'
+    known = read(tmp_path, several)
+    for name in ("SEED-01.1", "TIES-01.1"):
+        assert known.known_divergence(line(name, "diverges", memory="diverges"), LEVELS)
+    lines = [line("SEED-01.1", "diverges", memory="diverges"), line("TIES-01.1")]
+    (sentence,) = known.stale(lines, LEVELS, OF_RULE)
+    assert "TIES-* conforms at level memory: remove" in sentence
+    with pytest.raises(KnownError, match=r"no program 'TIES-09\.1'"):
+        read(tmp_path, several.replace("TIES-*", "TIES-09.1"))
+
+
 def test_entry_of_what_random_programs_call_excuses_these_only(tmp_path):
     known = read(tmp_path, entry(program=None, calls="torch.vmap("))
     assert known.of_calls == {"torch.vmap(": ("memory",)}
@@ -122,6 +146,9 @@ def test_rule_entry_is_stale_when_none_of_its_programs_diverges(tmp_path):
     ("text", "at", "message"),
     [
         (entry(program="SEED-01.9"), 1, r"no program 'SEED-01\.9'. Did you mean SEED-01\."),
+        (entry(program=None) + "program = []\n", 1, r"program is a text, not \[\]"),
+        (entry(program="LEAF-*"), 1, r"no program 'LEAF-\*'"),
+        (entry(program=None) + "program = 1\n", 1, "program is a text, not 1"),
         (entry() + entry(program=None, rule="SEED-09"), 5, "no rule 'SEED-09'"),
         (entry(reason=None), 1, "needs a reason"),
         (entry(reason="  "), 1, "needs a reason"),

@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from command import conform
 from made_backends import changed
 
 import impl
@@ -16,11 +17,12 @@ from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
 from conformance.isolation.child import Failed
 from conformance.run.judge import Judge
+from conformance.run_files.reading import read_run
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection, read_suite
 from conformance.sweep.entries import programs
 from conformance.sweep.execute import Side
-from conformance.sweep.sample import address
+from conformance.sweep.sample import Argument, address
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.tensor_comparison import AS_GOOD, TensorComparison
 from conformance.sweep.verdict import settle
@@ -57,6 +59,25 @@ def test_every_column_is_filled():
     assert list(tally["cells"]) == ["forward", "backward", "double", "inplace", "out", "saved"]
     assert all(not cell["diverging"] and cell["samples"] for cell in tally["cells"].values())
     assert swept("cat")["cells"]["errors"]["samples"] > 0
+
+
+def test_a_run_with_every_column_can_be_read_again(tmp_path):
+    chosen = ("run", "--oracle", "torch", "--id", "sweep/cat/float64", "--run-file", "run")
+    done = conform(*chosen, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    columns = read_run(tmp_path / "run").program("sweep/cat/float64")["sweep"]
+    assert {"out", "errors"} <= set(columns)
+
+
+def test_each_side_makes_tensors_on_its_own_device_and_samples_are_drawn_on_the_cpu():
+    sweep = Sweep(TORCH, find("torch:meta"))
+    with sweep._session():
+        assert torch.ones(1).device.type == "cpu"
+        for side, device in ((sweep.oracle, "cpu"), (sweep.backend, "meta")):
+            side.begin((Argument("x", np.ones((2, 3)), strides=(6, 2)),))
+            assert side.run("y = x + torch.zeros(3)") is None
+            x, y = side.names["x"], side.names["y"]
+            assert (y.device.type, x.device.type, x.stride()) == (device, device, (6, 2))
 
 
 def test_out_is_given_zeros_or_has_to_be_resized():

@@ -19,21 +19,28 @@ from conformance.run_files.reading import read_run
 ROOT = Path(__file__).parent.parent
 DEVICE = ROOT / "examples/device"
 PAGE = ROOT / "docs/devices.md"
+# The mistake that each makes, and the rule about such mistakes.
 FAULTS = {
-    "no_sync": "a stream does not wait for the event that another has recorded",
-    "view_copies": "`view` returns a copy",
-    "no_bump": "an operator in place does not bump the version",
-    "tie": "`amax` sends its gradient to the first of equal maxima",
-    "gradient_on_host": "the gradient of `tanh` is left on the host",
-    "torch_fallback": "the fallback copies arguments and results: what they share is lost",
-    "clamped_index": "`index_select` and `gather` take an index that is too large for the last",
-    "hang": "the kernel of `cumsum` does not end",
-    "abort": "the kernel of `cumsum` ends the process",
+    "no_sync": ("a stream does not wait for the event that another has recorded", "ACCEL-10"),
+    "view_copies": ("`view` returns a copy", "ALIAS-13"),
+    "no_bump": ("an operator in place does not bump the version", "INPLACE-13"),
+    "tie": ("`amax` sends its gradient to the first of equal maxima", "TIES-13"),
+    "gradient_on_host": ("the gradient of `tanh` is left on the host", "LIMIT-16"),
+    "torch_fallback": (
+        "the fallback copies arguments and results: what they share is lost",
+        "INPLACE-30",
+    ),
+    "clamped_index": (
+        "`index_select` and `gather` take an index that is too large for the last",
+        "INDEX-12",
+    ),
+    "hang": ("the kernel of `cumsum` does not end", "ACCUM-40"),
+    "abort": ("the kernel of `cumsum` ends the process", "ACCUM-40"),
 }
 _TABLE = re.compile(r"(?<=<!-- faults -->\n).*?(?=<!-- end of faults -->)", re.DOTALL)
 _HEAD = """\
-| `PRETEND_FAULT` | what the device does | a rule that notices | level |
-|---|---|---|---|
+| `PRETEND_FAULT` | what the device does | first noticed by | level | rule about it |
+|---|---|---|---|---|
 """
 _NO_CHAPTERS = ("programs", "operators", "conventions", "laws", "sweep", "docstrings", "fuzz")
 _SHOWING = ("diverges", "error")
@@ -54,11 +61,12 @@ def run_with(fault: str, folder: Path, *options: str) -> list[dict[str, Any]]:
 
 def row(fault: str, lines: list[dict[str, Any]]) -> str:
     """The row of a fault, with the first program of the chapters that shows it."""
+    what, about = FAULTS[fault]
     if not lines:
-        return f"| `{fault}` | {FAULTS[fault]} | none | |\n"
+        return f"| `{fault}` | {what} | none | | {about} |\n"
     first = lines[0]
     level = next(iter(first["divergences"]), "error")
-    return f"| `{fault}` | {FAULTS[fault]} | {first['rule']} | {level} |\n"
+    return f"| `{fault}` | {what} | {first['rule']} | {level} | {about} |\n"
 
 
 def rows() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import tomllib
@@ -28,8 +29,9 @@ class KnownError(FileError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One known divergence: a program, every program of a rule, or every random program whose
-    source has the text `calls`, at one or several levels.
+    """One known divergence, at one or several levels: a program, the programs whose IDs meet a
+    pattern (`among`), every program of a rule, or every random program whose source has the text
+    `calls`.
 
     `sometimes` marks one that depends on the processor: it may conform.
     """
@@ -42,12 +44,26 @@ class Entry:
     line: int | None
     sometimes: bool = False
     calls: str | None = None
+    among: frozenset[str] = frozenset()
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it names programs by a pattern."""
+        return bool(self.among)
 
     def names(self, program: str, rule: str | None) -> bool:
         """Whether the entry is about the program of that ID, whose rule is ``rule``."""
         if self.calls is not None:
             return False
-        return self.program == program if self.program is not None else self.rule == rule
+        if self.program is not None:
+            return program in self.among if self.is_pattern else self.program == program
+        return self.rule == rule
+
+    def named(self, programs_of_rule: Mapping[str, Collection[str]]) -> list[str]:
+        """The IDs of its programs."""
+        if self.is_pattern:
+            return sorted(self.among)
+        return [self.program] if self.program else sorted(programs_of_rule.get(self.rule or "", ()))
 
 
 @dataclass(frozen=True)
@@ -69,7 +85,7 @@ class KnownDivergences:
 
         None unless every counted level that diverges is covered by some entry. A program that is
         itself listed and diverges at none of its entry's levels gets the entry back with `stale`
-        set. (Whether an entry for a whole rule is stale is known only when all its programs have
+        set. (Whether an entry for several programs is stale is known only when all of them have
         run: see `stale`.)
         """
         entries = [entry for entry in self.entries if entry.names(line["id"], line["rule"])]
@@ -85,7 +101,7 @@ class KnownDivergences:
         for entry in entries:
             judged = set(entry.levels) & {*levels, "specification"}
             gone = not any(_diverges(line, level) for level in entry.levels)
-            if entry.sometimes:
+            if entry.sometimes or entry.is_pattern:
                 continue
             if entry.program is not None and judged and gone and _was_compared(line):
                 return {"reason": entry.reason, "link": entry.link, "stale": True}
@@ -106,11 +122,7 @@ class KnownDivergences:
         for entry in self.entries:
             if entry.sometimes or entry.calls is not None:
                 continue
-            named = (
-                [entry.program]
-                if entry.program
-                else sorted(programs_of_rule.get(entry.rule or "", ()))
-            )
+            named = entry.named(programs_of_rule)
             ran = [by_id[identifier] for identifier in named if identifier in by_id]
             if len(ran) < len(named) or not all(map(_was_compared, ran)):
                 continue
@@ -170,20 +182,36 @@ def read_known(
     if len(lines) != len(entries):
         lines = [None] * len(entries)
     found = []
-    for at, entry in zip(lines, entries, strict=True):
-        if other_chapters and isinstance(entry, dict) and _names_nothing(entry, programs, rules):
-            continue
-        found.append(_entry(path, at, entry, programs, rules))
+    for at, listed in zip(lines, entries, strict=True):
+        for entry in _of_one_program(listed):
+            if other_chapters and _names_nothing(entry, programs, rules):
+                continue
+            found.append(_entry(path, at, entry, programs, rules))
     return KnownDivergences(tuple(found), Path(path))
 
 
-def _names_nothing(
-    entry: dict[str, Any], programs: Collection[str], rules: Collection[str]
-) -> bool:
+def _of_one_program(entry: Any) -> list[Any]:
+    """An entry for each program that one names; the other kinds name one thing."""
+    programs = entry.get("program") if isinstance(entry, dict) else None
+    if not isinstance(programs, list) or not programs:
+        return [entry]
+    return [{**entry, "program": program} for program in programs]
+
+
+def _names_nothing(entry: Any, programs: Collection[str], rules: Collection[str]) -> bool:
+    if not isinstance(entry, dict):
+        return False
     program, rule = entry.get("program"), entry.get("rule")
-    return (isinstance(program, str) and program not in programs) or (
-        isinstance(rule, str) and rule not in rules
-    )
+    return (
+        isinstance(program, str) and program not in programs and not _among(program, programs)
+    ) or (isinstance(rule, str) and rule not in rules)
+
+
+def _among(pattern: str, programs: Collection[str]) -> frozenset[str]:
+    """The IDs that meet a pattern; none where the text is an ID, or has no `*`."""
+    if "*" not in pattern or pattern in programs:
+        return frozenset()
+    return frozenset(fnmatch.filter(programs, pattern))
 
 
 def _entry_lines(text: str) -> list[int | None]:
@@ -213,7 +241,10 @@ def _entry(
         raise fault("an entry names a program, a rule, or what random programs call.")
     kind = kinds[0]
     named, existing = entry[kind], programs if kind == "program" else rules
-    if not isinstance(named, str) or not named or (kind != "calls" and named not in existing):
+    if not isinstance(named, str) or not named:
+        raise fault(f"{kind} is a text, not {named!r}.")
+    among = _among(named, programs) if kind == "program" else frozenset()
+    if kind != "calls" and not among and named not in existing:
         close = get_close_matches(str(named), existing, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise fault(f"there is no {kind} {named!r}.{hint} Correct the entry or remove it.")
@@ -242,4 +273,5 @@ def _entry(
         line=line,
         sometimes=sometimes,
         calls=named if kind == "calls" else None,
+        among=among,
     )

@@ -239,7 +239,7 @@ class Program(TypedDict):
     since: NotRequired[Since]
     convention: NotRequired[Convention]
     sweep: NotRequired[
-        dict[Literal["forward", "backward", "double", "inplace", "saved", "errors"], Column]
+        dict[Literal["forward", "backward", "double", "inplace", "out", "saved", "errors"], Column]
     ]
     reason: str | None
     known: Known | None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from conformance.backends import Backend
+from conformance.observe.texts import text
 from conformance.sweep.sample import Argument, Sample
 
 # Cotangents are slices of these numbers, so that a sample has the same ones on every backend.
@@ -47,29 +48,38 @@ class Side:
         """Make a given tensor on this side, with resizable memory of its own."""
         array, strides = argument.array, argument.strides
         if strides is None:
-            made = self.torch.from_numpy(array).clone()
+            made = self._placed(self.torch.from_numpy(array).clone())
         else:
             extent = 1 + sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True))
             memory = np.zeros(extent, array.dtype)
             steps = [s * array.itemsize for s in strides]
             np.lib.stride_tricks.as_strided(memory, array.shape, steps)[...] = array
-            owner = self.torch.from_numpy(memory).clone()
+            owner = self._placed(self.torch.from_numpy(memory).clone())
             made = owner.as_strided(array.shape, strides).detach()
-        if self.backend.device != "cpu":
-            made = made.to(self.backend.device)
         self.names[argument.name] = made.requires_grad_() if argument.requires_grad else made
+
+    def _placed(self, owner: Any) -> Any:
+        """A tensor of the host, whole: a copy to a device keeps the strides of no other."""
+        return owner if self.backend.device == "cpu" else owner.to(self.backend.device)
 
     def run(self, statement: str, first: bool = False) -> BaseException | None:
         """Execute a statement; return the exception it raised. The first one reseeds."""
         try:
             if first:
                 self.backend.reseed()
-            exec(_compiled(statement), self.names)
+            with self.backend.placing():
+                exec(_compiled(statement), self.names)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             return error
         return None
+
+    def message(self, error: BaseException | None) -> str:
+        """An error as a text, worded as on the CPU."""
+        if error is None:
+            return "no error"
+        return f"{type(error).__name__}: {self.backend.worded(text(error))}"
 
 
 def cotangent(name: str, like: np.ndarray, number: int, requires_grad: bool) -> Argument:

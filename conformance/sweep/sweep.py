@@ -12,7 +12,6 @@ import numpy as np
 
 from conformance.backends import Backend
 from conformance.execution.execute import lack_of, quiet
-from conformance.observe.texts import text
 from conformance.program.program import Program
 from conformance.sweep.execute import (
     FILE,
@@ -78,9 +77,10 @@ class Sweep:
 
     @contextmanager
     def _session(self) -> Iterator[None]:
+        # The oracle's is the inner one: samples are drawn, and its statements run, on the CPU.
         with (
-            self.oracle.backend.session(),
             self.backend.backend.session(),
+            self.oracle.backend.session(),
             warnings.catch_warnings(),
             quiet(),
         ):
@@ -154,7 +154,8 @@ class SampleRun:
                 tally.add_lack(column, lack)
                 return False
         if expected is not None or got is not None:
-            tally.add(column, sample.id, _errors(expected, got))
+            messages = sweep.oracle.message(expected), sweep.backend.message(got)
+            tally.add(column, sample.id, _errors(expected, got, messages))
             return False
         results = [side.names[name] for side in sides]
         found = sweep.comparison.differences(name, results[0], results[1], self._truth(name))
@@ -268,11 +269,11 @@ def _nudged(argument: Argument, turn: int) -> Argument:
     return wide.of(np.asarray(wide.array * (1 + signs * eps)))
 
 
-def _errors(expected: BaseException | None, got: BaseException | None) -> Differences:
-    both = [
-        "no error" if error is None else f"{type(error).__name__}: {text(error)}"
-        for error in (expected, got)
-    ]
+def _errors(
+    expected: BaseException | None, got: BaseException | None, messages: tuple[str, str]
+) -> Differences:
     if type(expected).__name__ != type(got).__name__:
-        return {"values": Difference("error", *both)}
-    return {} if both[0] == both[1] else {"diagnostics": Difference("error message", *both)}
+        return {"values": Difference("error", *messages)}
+    if messages[0] == messages[1]:
+        return {}
+    return {"diagnostics": Difference("error message", *messages)}

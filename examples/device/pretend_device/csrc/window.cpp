@@ -11,7 +11,10 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 #include <ATen/ops/_efficientzerotensor.h>
-#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
 
 namespace pretend {
 
@@ -43,6 +46,15 @@ at::Tensor on_storage(const at::Tensor& like, const c10::Storage& storage, c10::
   return made;
 }
 
+// The memory of the host that a kernel has made, all of it: more than one result may lie there, or less than
+// it holds, and autograd looks at its size.
+c10::Storage copy_of(const c10::Storage& made, c10::Device device) {
+  const auto bytes = static_cast<int64_t>(made.nbytes());
+  const auto on_device = at::empty({bytes}, at::TensorOptions(c10::kByte).device(device));
+  on_device.copy_(at::from_blob(const_cast<void*>(made.data()), {bytes}, c10::kByte));
+  return on_device.storage();
+}
+
 // How often a kernel has written a tensor through other operators, as it may outside of autograd.
 int64_t version_of(const at::Tensor& seen) {
   return seen.is_inference() ? 0 : seen._version();
@@ -57,16 +69,25 @@ at::Tensor Window::operator()(const at::Tensor& tensor) {
   if (tensor._is_zerotensor()) {
     return at::_efficientzerotensor(tensor.sizes(), tensor.options().device(c10::kCPU));
   }
-  const auto& storage = tensor.storage();
+  for (const auto& [known, seen] : tensors_) {
+    if (known.is_same(tensor)) {
+      return seen;
+    }
+  }
+  tensors_.emplace_back(tensor, on_storage(tensor, storage_of(tensor.storage()), c10::DispatchKey::CPU));
+  return tensors_.back().second;
+}
+
+c10::Storage Window::storage_of(const c10::Storage& storage) {
   for (const auto& [known, seen] : storages_) {
     if (known.is_alias_of(storage)) {
-      return on_storage(tensor, seen, c10::DispatchKey::CPU);
+      return seen;
     }
   }
   c10::Storage seen(
       c10::Storage::use_byte_size_t(), storage.nbytes(), window_of(storage.data_ptr()), &allocator, true);
   storages_.emplace_back(storage, seen);
-  return on_storage(tensor, seen, c10::DispatchKey::CPU);
+  return seen;
 }
 
 at::Tensor Window::back(const at::Tensor& seen, c10::Device device) {
@@ -81,13 +102,8 @@ at::Tensor Window::back(const at::Tensor& seen, c10::Device device) {
       return on_storage(seen, known, c10::DispatchKey::PrivateUse1);
     }
   }
-  auto made = at::empty_strided(seen.sizes(), seen.strides(), seen.options().device(device));
-  const auto stored = seen.detach();
-  stored._set_conj(false);
-  stored._set_neg(false);
-  made.copy_(stored);
-  made._set_conj(seen.is_conj());
-  made._set_neg(seen.is_neg());
+  storages_.emplace_back(copy_of(seen.storage(), device), seen.storage());
+  auto made = on_storage(seen, storages_.back().first, c10::DispatchKey::PrivateUse1);
   if (!made.is_inference()) {
     made.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(version_of(seen)));
   }
@@ -222,7 +238,7 @@ class Call {
   }
 
   void settle(const at::Tensor& seen, const at::Tensor& written) {
-    if (written.defined() && written.is_privateuseone()) {
+    if (written.defined() && written.is_privateuseone() && !is_settled(seen)) {
       window_.settle(seen, written);
       if (fault("no_bump") && !written.is_inference()) {
         // What has saved the tensor looks at the counter that it had.
@@ -230,6 +246,12 @@ class Call {
       }
       written_.emplace_back(seen, written);
     }
+  }
+
+  // One that is given twice is written once.
+  bool is_settled(const at::Tensor& seen) const {
+    return std::any_of(
+        written_.begin(), written_.end(), [&](const auto& pair) { return pair.first.is_same(seen); });
   }
 
   c10::IValue leaving(const c10::IValue& value, const c10::Argument& argument) {

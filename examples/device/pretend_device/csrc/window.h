@@ -8,7 +8,8 @@
 
 namespace pretend {
 
-// The tensors of one kernel, seen through the window: two that share memory do so there, too.
+// The tensors of one kernel, seen through the window: one that is given twice is one there, too, and two that
+// share memory do.
 class Window {
  public:
   // A tensor of the CPU on the same bytes; a tensor of the host, or an undefined one, as it is.
@@ -19,6 +20,9 @@ class Window {
   void settle(const at::Tensor& seen, const at::Tensor& tensor);
 
  private:
+  c10::Storage storage_of(const c10::Storage& storage);
+
+  std::vector<std::pair<at::Tensor, at::Tensor>> tensors_; // of the device, in the window
   std::vector<std::pair<c10::Storage, c10::Storage>> storages_; // of the device, of the window
 };
 
