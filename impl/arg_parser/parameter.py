@@ -211,15 +211,18 @@ _CHECKS = {
     "float[]": _is_list(is_float),
     "complex": is_number,
     "Number": is_number,
-    "Number[]": _is_list(is_number),
+    "Number[]": lambda value, size: (
+        isinstance(value, tuple | list)
+        and all(isinstance(v, complex | float | int | np.generic) for v in value)
+    ),
     "bool": _is_a(bool),
     "bool[]": _is_a(tuple, list),
-    "str": _is_a(str),
+    "str": _is_a(str, bytes),
     "dtype": lambda value, size: (
         isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_DTYPES)
     ),
     "layout": _is_a(layout),
-    "device": lambda value, size: isinstance(value, device | str) or is_int(value),
+    "device": lambda value, size: isinstance(value, device | str | bytes) or is_int(value),
     "memory_format": _is_a(memory_format),
     "Generator": _is_a(Generator),
     "Storage": _is_a(Storage, TypedStorage),
@@ -273,6 +276,10 @@ def _number(value, parameter, function):
     return value.item() if isinstance(value, Tensor) else value
 
 
+def _string(value, parameter, function):
+    return value.decode() if isinstance(value, bytes) else value
+
+
 def _dtype(value, parameter, function):
     return value if isinstance(value, dtype) else PYTHON_DTYPES[value]
 
@@ -298,6 +305,8 @@ _CONVERSIONS = {
     "float": _number,
     "Number": _number,
     "complex": _number,
+    "str": _string,
+    "device": _string,
     "dtype": _dtype,
     "Storage": lambda value, parameter, function: value.untyped(),
 }

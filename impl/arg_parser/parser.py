@@ -8,13 +8,14 @@ import warnings
 from importlib import resources
 from typing import Any
 
-from impl.arg_parser.messages import invalid_combination
+from impl.arg_parser.messages import invalid_combination, unbound_method
 from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter, in_64_bits
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.tensor import function_modes
 from impl.tensor.sparse_tensor import EXIST, SparseTensor
+from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import ask, overriding
 
 _CONTAINERS = (tuple, list, Size)
@@ -86,6 +87,8 @@ class ArgParser:
             key = tuple(map(kind_of, args))
         if key in self.accepted:
             return self.call(*args, **named)
+        if self.method and not (args and isinstance(args[0], Tensor)):
+            raise TypeError(unbound_method(self.name, args))
         own, rest = (args[:1], args[1:]) if self.method else ((), args)
         if key in self.gathered:
             return self.call(*own, rest, **named)
