@@ -61,6 +61,30 @@ CALLS = {
         *("torch.masked.sum(array)", "torch.masked.mean(array)", "torch.masked.sum(x, mask=1)"),
         *("torch.masked.argmax(x, x)", "torch.masked.mean(x, mask='x')"),
     ),
+    "results in `out=`": (
+        *("torch.max(x, 0, out=())", "torch.frexp(x, out=(y,))", "torch.sort(x, out=(y, y, y))"),
+        *("torch.lerp(x, y, y, out=empty(torch.float64))", "torch.mean(x, out=empty(torch.int64))"),
+        *("torch.nansum(x, out=empty(torch.int64))", "torch.nansum(x, out=empty(torch.float64))"),
+        *("torch.std(x, 0, out=empty(torch.complex64))", "torch.var(x, out=empty(torch.float64))"),
+        *(
+            "torch.mvlgamma(y, 2, out=empty(torch.int64))",
+            "torch.ldexp(x, y, out=empty(torch.int))",
+        ),
+        "torch.median(x, 0, out=(empty(torch.float32), empty(torch.bool)))",
+        "torch.geqrf(x, out=(empty(torch.int64), y))",
+        "torch.geqrf(x, out=(empty(torch.float64), empty(torch.float32)))",
+    ),
+    "matrices": (
+        *("torch.linalg.lstsq(x, x, driver='GELS')", "torch.linalg.lstsq(x, x, driver='x')"),
+        *("torch.lu_unpack(x, torch.ones(1, dtype=torch.int32))", "torch.lu_unpack(x, x)"),
+    ),
+    "numbers beyond the dtype": (
+        *(
+            "F.multi_margin_loss(x, torch.tensor([0, 1]), margin=1e39)",
+            "torch.histc(x, 2, 0, 1e39)",
+        ),
+        "F.hinge_embedding_loss(x, y, margin=1e39)",
+    ),
     "clipping": (
         *("clip([graded(0)], 1.0, torch.inf)", "clip([graded(0)], 1.0, torch.inf, foreach=False)"),
         *("clip([graded(3)], 1.0, 1, foreach=False)", "clip([graded(3)], 'x')"),
@@ -93,6 +117,7 @@ def outcome(library, expression: str):
         "coo": library.sparse_coo_tensor,
         "graded": graded,
         "array": np.ones(3),
+        "empty": lambda dtype: library.empty(0, dtype=dtype),
         "x": library.arange(6.0).reshape(2, 3),
         "y": library.full((2, 3), 2.0),
     }

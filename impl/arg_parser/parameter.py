@@ -276,6 +276,14 @@ def _number(value, parameter, function):
     return value.item() if isinstance(value, Tensor) else value
 
 
+def _tensors(value, parameter, function):
+    """A list of tensors, of so many as the parameter's size says, which `out=` has for several
+    results."""
+    if parameter.size and len(value) != parameter.size:
+        raise TypeError(f"expected tuple of {parameter.size} elements but got {len(value)}")
+    return value
+
+
 def _string(value, parameter, function):
     return value.decode() if isinstance(value, bytes) else value
 
@@ -298,6 +306,7 @@ def scalar_tensor(number) -> Tensor:
 
 _CONVERSIONS = {
     "Tensor|Number": _tensor_or_number,
+    "Tensor[]": _tensors,
     "int": _int,
     "int[]": _ints,
     "SymInt": _int,

@@ -9,6 +9,7 @@ from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import times
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers
+from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import check_numbers, storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor
@@ -74,6 +75,7 @@ lerp_tensor.forward(
     )
 )
 lerp_number.casts_out(True)
+lerp_tensor.checks_out(same_dtype_out)
 
 
 @function()
