@@ -61,6 +61,13 @@ CALLS = {
         *("torch.masked.sum(array)", "torch.masked.mean(array)", "torch.masked.sum(x, mask=1)"),
         *("torch.masked.argmax(x, x)", "torch.masked.mean(x, mask='x')"),
     ),
+    "integers beyond 64 bits": (
+        *("x * 10**30", "x * 2**63", "x + -(2**63) - 1", "10**30 - x", "x == 10**30", "x % 10**30"),
+        *("x.mul(2).mul(10**30)", "x.clamp(0, 5).clamp(0, 10**30)", "x.fill_(-(10**30))"),
+        *("torch.add(x, y, alpha=10**30)", "torch.full((2,), 10**30)", "torch.full((2,), 2**63)"),
+        *("x.masked_fill(x > 1, -(10**30))", "torch.roll(x, 1).roll(2**63)", "x.sum(0).sum(2**64)"),
+        *("x.isclose(y, 10**30)", "x.split(1)[0].split(2**63)", "torch.linspace(0, 10**30, 3)"),
+    ),
     "results in `out=`": (
         *("torch.max(x, 0, out=())", "torch.frexp(x, out=(y,))", "torch.sort(x, out=(y, y, y))"),
         *("torch.lerp(x, y, y, out=empty(torch.float64))", "torch.mean(x, out=empty(torch.int64))"),

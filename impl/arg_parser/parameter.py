@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.devices import device
-from impl.core.dtypes import PYTHON_DTYPES, bool_, dtype, python_number
+from impl.core.dtypes import PYTHON_DTYPES, bool_, check_scalar, dtype, python_number
 from impl.core.memory_formats import layout, memory_format
 from impl.core.named_types import type_name
 from impl.core.storage import Storage
@@ -244,9 +244,13 @@ def _int(value, parameter, function) -> int:
     return number
 
 
+LEAST, GREATEST = -(2**63), 2**63 - 1
+"""The integers of int64."""
+
+
 def in_64_bits(number: int) -> bool:
     """Whether an integer fits int64."""
-    return -(2**63) <= number < 2**63
+    return LEAST <= number <= GREATEST
 
 
 def _ints(value, parameter, function):
@@ -271,6 +275,12 @@ def _ints(value, parameter, function):
 
 
 def _number(value, parameter, function):
+    if isinstance(value, int):
+        check_scalar(value)
+    return _float(value, parameter, function)
+
+
+def _float(value, parameter, function):
     if isinstance(value, np.generic):
         return python_number(value)
     return value.item() if isinstance(value, Tensor) else value
@@ -294,6 +304,8 @@ def _dtype(value, parameter, function):
 
 def _tensor_or_number(value, parameter, function):
     number = python_number(value) if isinstance(value, np.generic) else value
+    if isinstance(number, int):
+        check_scalar(number)
     if isinstance(number, Tensor) or parameter.name in ("input", "other"):
         return number
     return scalar_tensor(number)  # `out` and the like: a tensor that nothing else holds
@@ -311,7 +323,7 @@ _CONVERSIONS = {
     "int[]": _ints,
     "SymInt": _int,
     "SymInt[]": _ints,
-    "float": _number,
+    "float": _float,
     "Number": _number,
     "complex": _number,
     "str": _string,

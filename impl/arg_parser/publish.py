@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from impl.arg_parser.parameter import MISSING
-from impl.arg_parser.parser import ArgParser, signatures
+from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
+from impl.arg_parser.parser import ArgParser, has_long, signatures
 from impl.core.registry import FUNCTIONS, NATIVE, C
 from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
@@ -104,11 +104,18 @@ def parsed(call, name: str, texts: list[str], method: bool):
                     if type(a) in accepted:
                         return call(a)
                 elif c is MISSING:
-                    if (type(a), type(b)) in accepted:
+                    if (type(a), type(b)) in accepted and (
+                        type(b) is not int or LEAST <= b <= GREATEST
+                    ):
                         return call(a, b)
                 elif (types := (type(a), type(b), type(c), *map(type, more))) in accepted:
-                    return call(a, b, c, *more)
-                elif method and types in gathered:
+                    if (
+                        (type(b) is not int or LEAST <= b <= GREATEST)
+                        and (type(c) is not int or LEAST <= c <= GREATEST)
+                        and not (more and has_long(*more))
+                    ):
+                        return call(a, b, c, *more)
+                elif method and types in gathered and not has_long(b, c, *more):
                     return call(a, (b, c, *more))
             return parse(_given(a, b, c, more), named)
         except Exception as error:
