@@ -98,7 +98,8 @@ CALLS = {
     ),
     "optimizers": (
         *("SGD({graded(1)}, 0.1)", "SGD([{'params': {graded(1)}}], 0.1)"),
-        "SGD(graded(1), 0.1)",
+        *("SGD(graded(1), 0.1)", "SGD([1], fused=True, foreach=True)"),
+        "list(torch.optim.lr_scheduler.CyclicLR(torch.optim.Adam([graded(1)]), 0, 1).state_dict())",
     ),
     "layers": (
         *("nn.EmbeddingBag(2, 3, 'a')", "nn.EmbeddingBag(2, 3, 1.0, 1.0)"),
