@@ -92,6 +92,12 @@ CALLS = {
         ),
         "F.hinge_embedding_loss(x, y, margin=1e39)",
     ),
+    "complex numbers for real tensors": (
+        *("torch.addmm(square, square, square, beta=0.5 + 0j)", "x.lerp(y, 0.5 + 0j)"),
+        *("torch.addcmul(x, x, y, value=0.5 + 0j)", "torch.addcdiv(x, x, y, value=0.5 + 1j)"),
+        *("x.half().addcmul(x.half(), y.half(), value=0.5 + 0j)", "x.lerp(y, 0.5 + 1j)"),
+        "nn.Embedding(3, 2, max_norm=1.0, dtype=torch.complex64)(torch.tensor([1]))",
+    ),
     "clipping": (
         *("clip([graded(0)], 1.0, torch.inf)", "clip([graded(0)], 1.0, torch.inf, foreach=False)"),
         *("clip([graded(3)], 1.0, 1, foreach=False)", "clip([graded(3)], 'x')"),
@@ -103,7 +109,9 @@ CALLS = {
     ),
     "layers": (
         *("nn.EmbeddingBag(2, 3, 'a')", "nn.EmbeddingBag(2, 3, 1.0, 1.0)"),
-        "nn.utils.parametrizations.weight_norm(nn.NLLLoss())",
+        *("nn.utils.parametrizations.weight_norm(nn.NLLLoss())", "nn.GRUCell(1, 1, bias=1)"),
+        *("partly(nn.LazyConv1d(2, 1), 'weight')", "partly(nn.LazyBatchNorm1d(), 'bias')"),
+        "nn.LazyLinear(2).load_state_dict({'weight': None})",
     ),
 }
 
@@ -115,6 +123,11 @@ def outcome(library, expression: str):
         leaf = library.ones(size, requires_grad=True)
         leaf.grad = library.ones(size)
         return leaf
+
+    def partly(lazy, name: str):
+        """The shape that a lazy layer returns, of whose parameters one was loaded."""
+        lazy.load_state_dict({name: library.ones(2)}, strict=False)
+        return lazy(library.ones(2, 3, 4)).shape
 
     scope = {
         "torch": library,
@@ -128,6 +141,8 @@ def outcome(library, expression: str):
         "empty": lambda dtype: library.empty(0, dtype=dtype),
         "x": library.arange(6.0).reshape(2, 3),
         "y": library.full((2, 3), 2.0),
+        "square": library.ones(2, 2),
+        "partly": partly,
     }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

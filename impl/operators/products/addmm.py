@@ -15,7 +15,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import exact_dtype_out
-from impl.kernels.casting import check_numbers, storable
+from impl.kernels.casting import check_numbers, storable, without_imaginary_part
 from impl.kernels.reduced_precision import widened
 from impl.operators.products.matmul import (
     bmm,
@@ -47,6 +47,7 @@ def _scaled_sum(beta, base, alpha, term):
         beta, alpha = storable(beta, kind), storable(alpha, kind)
     else:
         check_numbers(kind, beta, alpha)
+        beta, alpha = (without_imaginary_part(number, kind) for number in (beta, alpha))
     if kind in REDUCED:
         base = base.astype(term.dtype)
     scaled = term if alpha == 1 else term * alpha
