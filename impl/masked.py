@@ -14,7 +14,8 @@ import numpy as np
 
 from impl import linalg
 from impl.core.dtypes import COMPLEX, FLOATING, INTEGRAL, dtype, float32, int64, real_of
-from impl.core.registry import tensor_ops
+from impl.core.memory_formats import strided
+from impl.core.registry import C, tensor_ops
 from impl.factories.creation import ones
 from impl.nn import functional as F
 from impl.tensor.tensor import Tensor, new
@@ -69,26 +70,34 @@ def _dims(dim, ndim: int) -> tuple[int, ...]:
 
 def _broadcast(input: Tensor, mask: Tensor) -> Tensor:
     """The mask as bools of the input's shape. Raises IndexError if it has more dimensions."""
-    if mask._raw.shape != input._raw.shape:
-        if mask._raw.ndim > input._raw.ndim:
+    _require_strided(input)
+    if mask.shape != input.shape:
+        if mask.ndim > input.ndim:
             raise IndexError(
                 "_input_mask expected broadcastable mask (got mask dimensionality higher than of "
                 "the input)"
             )
-        mask = mask.clone().broadcast_to(input._raw.shape)
+        mask = mask.clone().broadcast_to(input.shape)
     return mask.bool()
 
 
 def _combined(operation: str, input: Tensor, mask, ord=2.0):
     """The input with the operation's identity in place of masked-out elements."""
     if mask is None:
+        _require_strided(input)
         return input
     return tensor_ops.where(_broadcast(input, mask), input, _identity(operation, input, ord))
+
+
+def _require_strided(input: Tensor) -> None:
+    if input.layout is not strided:
+        raise NotImplementedError(f"masked operations on tensors of the layout {input.layout}")
 
 
 def _widened(input: Tensor, kind):
     """The dtype of a sum or product: int64 for bool and integers."""
     if kind is None:
+        _require_strided(input)
         return int64 if input.dtype.category <= INTEGRAL else input.dtype
     return kind
 
@@ -99,14 +108,14 @@ def _widened(input: Tensor, kind):
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum of the selected elements (torch.masked.sum)."""
     kind = _widened(input, dtype)
-    dims = _dims(dim, input._raw.ndim)
+    dims = _dims(dim, input.ndim)
     return _combined("sum", input, mask).sum(dims, bool(keepdim), dtype=kind)
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The product of the selected elements, dimension by dimension (torch.masked.prod)."""
     kind = _widened(input, dtype)
-    dims = _dims(dim, input._raw.ndim)
+    dims = _dims(dim, input.ndim)
     result = _combined("prod", input, mask).to(dtype=kind)
     for d in reversed(dims):
         result = result.prod(d, bool(keepdim))
@@ -116,14 +125,14 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The cumulative sum of the selected elements (torch.masked.cumsum)."""
     kind = input.dtype if dtype is None else dtype
-    dim = _dims(dim, input._raw.ndim)[0]
+    dim = _dims(dim, input.ndim)[0]
     return _combined("sum", input, mask).cumsum(dim, dtype=kind).to(dtype=kind)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The cumulative product of the selected elements (torch.masked.cumprod)."""
     kind = input.dtype if dtype is None else dtype
-    dim = _dims(dim, input._raw.ndim)[0]
+    dim = _dims(dim, input.ndim)[0]
     return _combined("prod", input, mask).cumprod(dim, dtype=kind).to(dtype=kind)
 
 
@@ -131,39 +140,39 @@ def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The maximum of the selected elements (torch.masked.amax)."""
     kind = input.dtype if dtype is None else dtype
     values = _combined("amax", input, mask)
-    return values.amax(_dims(dim, values._raw.ndim), bool(keepdim)).to(dtype=kind)
+    return values.amax(_dims(dim, values.ndim), bool(keepdim)).to(dtype=kind)
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The minimum of the selected elements (torch.masked.amin)."""
     kind = input.dtype if dtype is None else dtype
     values = _combined("amin", input, mask)
-    return values.amin(_dims(dim, values._raw.ndim), bool(keepdim)).to(dtype=kind)
+    return values.amin(_dims(dim, values.ndim), bool(keepdim)).to(dtype=kind)
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The index of the maximum of the selected elements (torch.masked.argmax)."""
     kind = input.dtype if dtype is None else dtype
-    return _combined("argmax", input, mask).argmax(dim, bool(keepdim)).to(dtype=kind)
+    return C.argmax(_combined("argmax", input, mask), dim, bool(keepdim)).to(dtype=kind)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The index of the minimum of the selected elements (torch.masked.argmin)."""
     kind = input.dtype if dtype is None else dtype
-    return _combined("argmin", input, mask).argmin(dim, bool(keepdim)).to(dtype=kind)
+    return C.argmin(_combined("argmin", input, mask), dim, bool(keepdim)).to(dtype=kind)
 
 
 def _counted(input: Tensor, dim, keepdim: bool, mask) -> Tensor:
     """The number of selected elements, int64."""
     if mask is None:
-        return sum(ones(input._raw.shape, dtype=int64), dim, keepdim=keepdim)
-    return mask.sum(dim, keepdim)
+        return sum(ones(input.shape, dtype=int64), dim, keepdim=keepdim)
+    return mask.sum(dim=dim, keepdim=keepdim)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The mean of the selected elements (torch.masked.mean). Raises ValueError for integers."""
     kind = input.dtype if dtype is None else dtype
-    if kind.category < FLOATING:
+    if not (kind.is_floating_point or kind.is_complex):
         source = "Input" if dtype is None else "Optional"
         raise ValueError(
             f"mean(): Could not infer output dtype. {source} dtype must be either a floating point "
@@ -180,7 +189,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     Raises ValueError for integer inputs if a median has no selected elements.
     """
     kind = input.dtype if dtype is None else dtype
-    dim = _dims(dim, input._raw.ndim)[0]
+    dim = _dims(dim, input.ndim)[0]
     floating = input.dtype.category == FLOATING
     values = input if floating else input.to(dtype=float32)
     result = _combined("median", values, mask).nanmedian(dim, keepdim)[0]
@@ -197,7 +206,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tenso
     """The logarithm of the sum of exponentials of the selected elements
     (torch.masked.logsumexp)."""
     kind = input.dtype if dtype is None else dtype
-    dims = _dims(dim, input._raw.ndim)
+    dims = _dims(dim, input.ndim)
     return _combined("logsumexp", input, mask).logsumexp(dims, keepdim=keepdim).to(dtype=kind)
 
 
@@ -213,7 +222,7 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The vector norm of the selected elements (torch.masked.norm)."""
     kind = input.dtype if dtype is None else dtype
     values = _combined("norm", input, mask, ord)
-    dims = _dims(dim, input._raw.ndim)
+    dims = _dims(dim, input.ndim)
     return linalg.vector_norm(values, ord, dims, bool(keepdim), dtype=kind)
 
 
@@ -233,7 +242,7 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask) -> Tensor:
     squares = distance * distance.conj()
     total = sum(squares, dim, keepdim=keepdim, dtype=wide, mask=chosen)
     if not keepdim:
-        count = count.reshape(total._raw.shape)
+        count = count.reshape(total.shape)
     if correction != 0:
         count = count.to(real_of(wide) if wide.category == COMPLEX else wide)
         count = tensor_ops.sub_scalar(count, correction)
@@ -261,21 +270,21 @@ def std(
 def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The softmax of the selected elements, zero elsewhere (torch.masked.softmax)."""
     kind = input.dtype if dtype is None else dtype
-    dim = _dims(dim, input._raw.ndim)[0]
+    dim = _dims(dim, input.ndim)[0]
     return F.softmax(_combined("amax", input, mask), dim, dtype=kind)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The logarithm of `softmax` (torch.masked.log_softmax)."""
     kind = input.dtype if dtype is None else dtype
-    dim = _dims(dim, input._raw.ndim)[0]
+    dim = _dims(dim, input.ndim)[0]
     return F.log_softmax(_combined("amax", input, mask), dim, dtype=kind)
 
 
 def softmin(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The softmin of the selected elements, zero elsewhere (torch.masked.softmin)."""
     kind = input.dtype if dtype is None else dtype
-    dim = _dims(dim, input._raw.ndim)[0]
+    dim = _dims(dim, input.ndim)[0]
     return F.softmin(_combined("amin", input, mask), dim, dtype=kind)
 
 

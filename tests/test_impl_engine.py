@@ -455,3 +455,11 @@ def _behind_a_transpose(t: Any, use: str, watched: str) -> Any:
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 def test_a_leaf_behind_a_transpose_gets_what_torch_gives_it(use: str, watched: str) -> None:
     assert _behind_a_transpose(impl, use, watched) == _behind_a_transpose(torch, use, watched)
+
+
+def test_a_written_gradient_keeps_its_version_where_its_input_was_a_sum() -> None:
+    """The formula of `max` writes once, whatever the version of the gradient that arrives."""
+    x = impl.tensor(2.0, requires_grad=True)
+    y = x.max()
+    (y * y).backward()
+    assert x.grad._version == 1

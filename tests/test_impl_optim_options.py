@@ -30,7 +30,10 @@ PARAMETERS = {
 MODES = ("foreach", "fused", "capturable", "differentiable", "maximize")
 # Values besides those that follow from a default's type; tensors of options are among them.
 VALUES = {
-    "lr": ("0.3", "0", "-1.0", "torch.tensor(0.25)", "torch.tensor([0.25])", "torch.ones(2)"),
+    "lr": (
+        *("0.3", "0", "-1.0", "torch.tensor(0.25)", "torch.tensor([0.25])", "torch.ones(2)"),
+        "torch.tensor(0.3)",  # which rounds otherwise in the precision of the parameters
+    ),
     "betas": (
         "(0.5, 0.75)",
         "(1.0, 0.5)",

@@ -3,7 +3,8 @@
 `python tools/signature_table.py` writes `impl/arg_parser/signatures.txt` and, with the calls that
 are there, `conformance/signatures/torch.txt`, from the torch that is installed; `--check` only says
 which lines differ. Functions without a public name, which torch's Python code calls
-(`_nn.mse_loss`, `_VF.einsum`), stand in the first only.
+(`_nn.mse_loss`, `_VF.einsum`), functions over lists (`_VF._foreach_add`) and the methods of
+`METHODS` (`_Tensor.to_sparse`) stand in the first only.
 
 PythonArgParser reads its signatures from strings, which stand in `libtorch_python.so` one after the
 other, in the order in which they are tried: `sum(Tensor input, IntArrayRef[1]? dim, ...)`. The
@@ -59,6 +60,29 @@ EXCLUDED = re.compile(
 """Functions of sparse or quantised tensors, of other devices, of the JIT, of files and threads, of
 the other backends of an operator; and those that read their arguments without the parser."""
 
+METHODS = (
+    *(
+        "coalesce",
+        "data_ptr",
+        "dense_dim",
+        "indices",
+        "is_coalesced",
+        "map2_",
+        "map_",
+        "pin_memory",
+    ),
+    *("retain_grad", "sparse_dim", "sparse_mask", "to_dense", "to_sparse", "tolist"),
+    *("untyped_storage", "values", "_is_view"),
+)
+"""Excluded methods whose arguments `impl` reads all the same."""
+
+FUNCTIONS = re.compile(
+    r"_foreach_(abs|add|addcdiv|addcmul|div|exp|lerp|log|maximum|minimum|mul|neg|norm|pow|reciprocal|"
+    r"sigmoid|sign|sqrt|sub|tanh|zero)_?|_is_(all|any)_true|_standard_gamma|_neg_view|_weight_norm|"
+    r"_is_zerotensor"
+)
+"""Functions of torch without documentation that `impl` has."""
+
 ON_CUDA = re.compile("grouped_mm|scaled_mm|scaled_addmm")
 
 HAND_WRITTEN = {
@@ -111,7 +135,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing, print the differences")
     lines = signature_lines()
     calls = dict(line.split("\t") for line in CALLED.read_text().splitlines())
-    hidden = tuple(f"{space}." for space in HIDDEN)
+    hidden = ("_Tensor.", *(f"{space}." for space in HIDDEN))
     public = [line for line in lines if not line.startswith(hidden)]
     if parser.parse_args().check:
         print(*(f"- {line}" for line in calls if line not in public), sep="\n")
@@ -134,12 +158,15 @@ def signature_lines() -> list[str]:
                 lines += [f"{prefix}{name}{text}" for text in signatures(space, name, written)]
     for space, name in sorted(set(hidden_functions())):
         lines += [f"{space}.{name}{text}" for text in signatures(space, name, written)]
+    for name in METHODS:
+        lines += [f"_Tensor.{name}{text}" for text in signatures("Tensor", name, written)]
     return lines
 
 
 def hidden_functions() -> Iterator[tuple[str, str]]:
     """The space and the name of each function that torch's Python code calls and that no public
     name has."""
+    yield from (("_VF", name) for name in dir(HIDDEN["_VF"]) if FUNCTIONS.fullmatch(name))
     public = [vars(torch), vars(torch.nn.functional)]
     for module in CALLED_FROM:
         called = re.findall(r"\b(_C\._nn|_VF|torch)\.(\w+)\(", inspect.getsource(module))

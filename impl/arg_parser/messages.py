@@ -39,6 +39,16 @@ def invalid_combination(
     return TypeError("\n".join(lines) + "\n")
 
 
+def unbound_method(name: str, args: tuple) -> str:
+    """The message for a method of `Tensor` that is called on the class, without a tensor."""
+    if not args:
+        return f"unbound method TensorBase.{name}() needs an argument"
+    return (
+        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(args[0]).__name__}' object"
+    )
+
+
 def _pieces(signature: Signature) -> list[tuple[str, str]]:
     """The printed signature cut at its commas, each piece at its last space: type and name.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.devices import device
-from impl.core.dtypes import PYTHON_DTYPES, bool_, dtype, python_number
+from impl.core.dtypes import PYTHON_DTYPES, bool_, check_scalar, dtype, python_number
 from impl.core.memory_formats import layout, memory_format
 from impl.core.named_types import type_name
 from impl.core.storage import Storage
@@ -211,15 +211,18 @@ _CHECKS = {
     "float[]": _is_list(is_float),
     "complex": is_number,
     "Number": is_number,
-    "Number[]": _is_list(is_number),
+    "Number[]": lambda value, size: (
+        isinstance(value, tuple | list)
+        and all(isinstance(v, complex | float | int | np.generic) for v in value)
+    ),
     "bool": _is_a(bool),
     "bool[]": _is_a(tuple, list),
-    "str": _is_a(str),
+    "str": _is_a(str, bytes),
     "dtype": lambda value, size: (
         isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_DTYPES)
     ),
     "layout": _is_a(layout),
-    "device": lambda value, size: isinstance(value, device | str) or is_int(value),
+    "device": lambda value, size: isinstance(value, device | str | bytes) or is_int(value),
     "memory_format": _is_a(memory_format),
     "Generator": _is_a(Generator),
     "Storage": _is_a(Storage, TypedStorage),
@@ -241,9 +244,13 @@ def _int(value, parameter, function) -> int:
     return number
 
 
+LEAST, GREATEST = -(2**63), 2**63 - 1
+"""The integers of int64."""
+
+
 def in_64_bits(number: int) -> bool:
     """Whether an integer fits int64."""
-    return -(2**63) <= number < 2**63
+    return LEAST <= number <= GREATEST
 
 
 def _ints(value, parameter, function):
@@ -268,9 +275,27 @@ def _ints(value, parameter, function):
 
 
 def _number(value, parameter, function):
+    if isinstance(value, int):
+        check_scalar(value)
+    return _float(value, parameter, function)
+
+
+def _float(value, parameter, function):
     if isinstance(value, np.generic):
         return python_number(value)
     return value.item() if isinstance(value, Tensor) else value
+
+
+def _tensors(value, parameter, function):
+    """A list of tensors, of so many as the parameter's size says, which `out=` has for several
+    results."""
+    if parameter.size and len(value) != parameter.size:
+        raise TypeError(f"expected tuple of {parameter.size} elements but got {len(value)}")
+    return value
+
+
+def _string(value, parameter, function):
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _dtype(value, parameter, function):
@@ -279,6 +304,8 @@ def _dtype(value, parameter, function):
 
 def _tensor_or_number(value, parameter, function):
     number = python_number(value) if isinstance(value, np.generic) else value
+    if isinstance(number, int):
+        check_scalar(number)
     if isinstance(number, Tensor) or parameter.name in ("input", "other"):
         return number
     return scalar_tensor(number)  # `out` and the like: a tensor that nothing else holds
@@ -291,13 +318,16 @@ def scalar_tensor(number) -> Tensor:
 
 _CONVERSIONS = {
     "Tensor|Number": _tensor_or_number,
+    "Tensor[]": _tensors,
     "int": _int,
     "int[]": _ints,
     "SymInt": _int,
     "SymInt[]": _ints,
-    "float": _number,
+    "float": _float,
     "Number": _number,
     "complex": _number,
+    "str": _string,
+    "device": _string,
     "dtype": _dtype,
     "Storage": lambda value, parameter, function: value.untyped(),
 }

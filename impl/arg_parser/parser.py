@@ -8,13 +8,14 @@ import warnings
 from importlib import resources
 from typing import Any
 
-from impl.arg_parser.messages import invalid_combination
-from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter, in_64_bits
+from impl.arg_parser.messages import invalid_combination, unbound_method
+from impl.arg_parser.parameter import GREATEST, LEAST, MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.tensor import function_modes
 from impl.tensor.sparse_tensor import EXIST, SparseTensor
+from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import ask, overriding
 
 _CONTAINERS = (tuple, list, Size)
@@ -84,10 +85,12 @@ class ArgParser:
             key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
         else:
             key = tuple(map(kind_of, args))
-        if key in self.accepted:
+        if key in self.accepted and not (int in key and has_long(*args, *named.values())):
             return self.call(*args, **named)
+        if self.method and not (args and isinstance(args[0], Tensor)):
+            raise TypeError(unbound_method(self.name, args))
         own, rest = (args[:1], args[1:]) if self.method else ((), args)
-        if key in self.gathered:
+        if key in self.gathered and not has_long(*rest):
             return self.call(*own, rest, **named)
         if self.takes_nothing and (rest or named):
             what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
@@ -138,7 +141,7 @@ class ArgParser:
 
         Types that were accepted before are not looked at again, so the implementation gets it.
         """
-        if any(map(_is_long, (*args, *named.values()))):
+        if has_long(*args, *named.values()):
             try:
                 _, found = self._matched(args[1:] if self.method else args, named)
             except TypeError:
@@ -226,8 +229,12 @@ def kind_of(value):
     return (kind, *map(type, value)) if kind in _CONTAINERS else kind
 
 
-def _is_long(value) -> bool:
+def has_long(*values) -> bool:
     """Whether a value is an integer beyond 64 bits, or a sequence with one."""
-    if isinstance(value, int):
-        return not in_64_bits(value)
-    return type(value) in _CONTAINERS and any(map(_is_long, value))
+    for value in values:
+        if type(value) is int:
+            if not LEAST <= value <= GREATEST:
+                return True
+        elif type(value) in _CONTAINERS and has_long(*value):
+            return True
+    return False

@@ -4,25 +4,50 @@ from __future__ import annotations
 
 import functools
 
-from impl.arg_parser.parameter import MISSING
-from impl.arg_parser.parser import ArgParser, signatures
-from impl.core.registry import NATIVE, C
+from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
+from impl.arg_parser.parser import ArgParser, has_long, signatures
+from impl.core.registry import FUNCTIONS, NATIVE, C
 from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
 
-# Parsed functions whose signatures are no strings of the library that the table is made from.
+_READS_NOTHING = (
+    *("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache"),
+    *("get_default_dtype", "get_num_interop_threads", "get_num_threads", "is_anomaly_enabled"),
+    *("is_anomaly_check_nan_enabled", "is_autocast_cache_enabled", "is_inference_mode_enabled"),
+)
+"""Functions of torch without parameters, which the table does not list."""
+
+_SPARSE = (
+    "*, dtype? dtype=None, device? device=None, {}bool requires_grad=False, "
+    "bool? check_invariants=None{}"
+)
+_WITH_PARTS = _SPARSE.format("bool pin_memory=False, ", ", bool? is_coalesced=None")
+
+# Parsed functions that the table does not list.
 _UNLISTED = {
     "frombuffer": [
         "object buffer, *, dtype dtype, int count=-1, int offset=0, bool requires_grad=False"
     ],
-    "Tensor.map_": ["Tensor other, object callable"],
-    "Tensor.map2_": ["Tensor x, Tensor y, object callable"],
+    "get_autocast_dtype": ["str device_type"],
+    "is_autocast_enabled": ["str device_type", ""],
+    "set_anomaly_enabled": ["bool enabled, bool check_nan=True"],
+    "set_autocast_dtype": ["str device_type, dtype dtype"],
+    "set_autocast_enabled": ["str device_type, bool enabled", "bool enabled"],
+    "sparse_coo_tensor": [
+        f"object indices, object values, {_WITH_PARTS}",
+        f"object indices, object values, int[] size, {_WITH_PARTS}",
+        f"int[] size, {_SPARSE.format('', '')}",
+    ],
+    **{name: [""] for name in _READS_NOTHING},
 }
 
 HIDDEN = ("_VF", "_nn")
-"""Prefixes of functions without a public name."""
+"""Prefixes of functions that torch documents under no name of their own."""
+
+METHODS = ("Tensor", "_Tensor")
+"""Prefixes of methods; the second is that of methods whose calls the suite does not draw."""
 
 TITLES = {"logsigmoid": "log_sigmoid", "_parse_to": "to"}
 """The names in torch's messages of functions that are called otherwise."""
@@ -39,8 +64,9 @@ def publish(namespaces: dict) -> None:
     has signatures of, and before the methods of tensors; the functions are those of `C`, too."""
     for name, texts in {**signatures(), **_UNLISTED}.items():
         prefix, _, short = name.rpartition(".")
-        owner = Tensor if prefix == "Tensor" else namespaces.get(prefix)
-        call = NATIVE.get(short) if prefix in HIDDEN else getattr(owner, short, None)
+        call = NATIVE.get(short) if prefix in HIDDEN else None
+        owner = _owner(prefix, short, namespaces)
+        call = call or getattr(owner, short, None)
         if call is None:
             continue
         title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
@@ -52,6 +78,15 @@ def publish(namespaces: dict) -> None:
             setattr(owner, short, public)
         if owner is not Tensor:
             setattr(C, short if owner is None else title, public)
+
+
+def _owner(prefix: str, name: str, namespaces: dict):
+    """Where a function of the table is found and published; None for one of torch._C alone."""
+    if prefix in METHODS:
+        return Tensor
+    if prefix in HIDDEN:  # `_foreach_add` is a name of the torch namespace all the same
+        return namespaces[""] if name in FUNCTIONS and name[0] == "_" else None
+    return namespaces.get(prefix)
 
 
 def parsed(call, name: str, texts: list[str], method: bool):
@@ -69,11 +104,18 @@ def parsed(call, name: str, texts: list[str], method: bool):
                     if type(a) in accepted:
                         return call(a)
                 elif c is MISSING:
-                    if (type(a), type(b)) in accepted:
+                    if (type(a), type(b)) in accepted and (
+                        type(b) is not int or LEAST <= b <= GREATEST
+                    ):
                         return call(a, b)
                 elif (types := (type(a), type(b), type(c), *map(type, more))) in accepted:
-                    return call(a, b, c, *more)
-                elif method and types in gathered:
+                    if (
+                        (type(b) is not int or LEAST <= b <= GREATEST)
+                        and (type(c) is not int or LEAST <= c <= GREATEST)
+                        and not (more and has_long(*more))
+                    ):
+                        return call(a, b, c, *more)
+                elif method and types in gathered and not has_long(b, c, *more):
                     return call(a, (b, c, *more))
             return parse(_given(a, b, c, more), named)
         except Exception as error:

@@ -28,7 +28,7 @@ class device(metaclass=NamedType):
     type: str
     index: int | None
 
-    def __init__(self, type: str | device, index: int | None = None) -> None:
+    def __init__(self, type: str | bytes | device, index: int | None = None) -> None:
         if isinstance(type, device):
             self.type, self.index = type.type, type.index
             return
@@ -36,6 +36,8 @@ class device(metaclass=NamedType):
             raise RuntimeError("Device index must not be negative")
         if isinstance(type, int):
             raise RuntimeError("Cannot access accelerator device when none is available.")
+        if isinstance(type, bytes):
+            type = type.decode()
         if not isinstance(type, str):
             raise TypeError(f"device() received an invalid argument: {type!r}")
         if not type:

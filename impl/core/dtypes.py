@@ -182,6 +182,18 @@ def python_number(value):
     return float(value)
 
 
+# The integers that a number (c10::Scalar) holds: those of int64 and of uint64.
+LEAST_SCALAR, GREATEST_SCALAR = -(2**63), 2**64 - 1
+
+
+def check_scalar(number: int) -> None:
+    """Raise OverflowError for an integer that no number holds (`THPUtils_unpackScalar`)."""
+    if number > GREATEST_SCALAR:
+        raise OverflowError("int too big to convert")
+    if number < LEAST_SCALAR:
+        raise OverflowError("can't convert negative int to unsigned")
+
+
 def category_of_number(value) -> int:
     """The category of a Python number; bool is tested first because it is an int."""
     if isinstance(value, (bool, np.bool_)):

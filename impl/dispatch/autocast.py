@@ -283,16 +283,21 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     return STATE.autocast is not None if kind == "cpu" else _SETTINGS.elsewhere[kind]
 
 
-def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Switch autocast on or off, until it is switched again (torch.set_autocast_enabled).
 
-    Raises RuntimeError for an unknown device, as `is_autocast_enabled` does.
+    With one argument that of CUDA is switched. Raises RuntimeError for an unknown device, as
+    `is_autocast_enabled` does.
     """
-    kind = _known(device_type)
+    if isinstance(device_type, bool):
+        enabled = device_type
+        kind = "cuda"
+    else:
+        kind = _known(device_type)
     if kind == "cpu":
         _activate(_SETTINGS.kinds["cpu"] if enabled else None)
     else:
-        _SETTINGS.elsewhere[kind] = enabled
+        _SETTINGS.elsewhere[kind] = bool(enabled)
 
 
 def get_autocast_dtype(device_type: str) -> dtype:

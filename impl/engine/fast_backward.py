@@ -135,7 +135,9 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 if len(targets) > 1 and outputs[0] is outputs[-1] and not _alike(targets):  # see 4.
                     outgoing = OutgoingVersions.passing_on(passed, incoming)
                 else:
-                    passed_on = [incoming if aliases(value, passed) else 0 for value in outputs]
+                    passed_on = [
+                        incoming if aliases(value, passed) else written for value in outputs
+                    ]
                 passed = None  # so that a sum of gradients may be taken in place
         elif exec_info is None and type(node) is AccumulateGrad and not node._is_observed:
             version = versions.pop(node, 0) if versions else 0

@@ -99,6 +99,12 @@ def check_numbers(dtype: np.dtype, *numbers) -> None:
             storable(number, _FLOAT32 if dtype in REDUCED else dtype)
 
 
+def without_imaginary_part(number, dtype: np.dtype):
+    """A number as a kernel for `dtype` takes it: of a complex one the real part, where the dtype is
+    real; `check_numbers` refuses those whose imaginary part is not zero."""
+    return number.real if isinstance(number, complex) and dtype.kind != "c" else number
+
+
 def overflow(dtype: np.dtype, name: str | None = None) -> RuntimeError:
     """The error for a number that cannot be converted to a dtype, which messages call `name`."""
     d = BY_NUMPY[dtype]

@@ -80,6 +80,7 @@ class CyclicLR(_MomentumSchedule):
         self._init_scale_fn()
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
+            self.use_beta1 = "betas" in optimizer.defaults
             self.base_momentums = for_each_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = for_each_group("max_momentum", optimizer, max_momentum)
             fresh = last_epoch == -1

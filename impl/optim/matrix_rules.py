@@ -37,6 +37,7 @@ class Adafactor(Optimizer):
     """
 
     __module__ = "impl.optim"
+    _computed_in_tensors = ("lr",)
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
                  *, foreach=None, maximize=False):  # fmt: skip
@@ -117,6 +118,7 @@ class Muon(Optimizer):
     """
 
     __module__ = "impl.optim"
+    _computed_in_tensors = ("lr",)
 
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from operator import itemgetter
 
 from impl.core.registry import FUNCTIONS
-from impl.optim.optimizer import Optimizer
 from impl.optim.update_rule import Kept, UpdateRule, one
 from impl.tensor.tensor import Tensor
 
@@ -91,7 +90,7 @@ class AdamW(Adam):
                  amsgrad=False, *, maximize=False, foreach=None, capturable=False,
                  differentiable=False, fused=None):  # fmt: skip
         options = self._defaults(locals() | {"decoupled_weight_decay": True})
-        Optimizer.__init__(self, params, options)
+        UpdateRule.__init__(self, params, options)
 
 
 class NAdam(UpdateRule):

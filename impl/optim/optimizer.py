@@ -20,6 +20,11 @@ from impl.optim.optimizer_hooks import (
 )
 from impl.tensor.tensor import Tensor
 
+UNORDERED = (
+    "optimizer parameters need to be organized in ordered collections, but the ordering of tensors "
+    "in sets will change between runs."
+)
+
 
 class Optimizer(Hooked):
     """Parameters in groups, their options and their state (torch.optim.Optimizer).
@@ -38,6 +43,13 @@ class Optimizer(Hooked):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {typename(params)}"
+            )
+        if isinstance(params, set):
+            warnings.warn(
+                f"{UNORDERED} Please use a list instead. This will be an error in a future "
+                "release.",
+                FutureWarning,
+                stacklevel=2,
             )
         self.defaults = defaults
         self._init_hooks()
@@ -75,10 +87,7 @@ class Optimizer(Hooked):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
         if isinstance(given, set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the "
-                "ordering of tensors in sets will change between runs. Please use a list instead."
-            )
+            raise TypeError(f"{UNORDERED} Please use a list instead.")
         listed = [given] if isinstance(given, Tensor) else list(given)
         names = [p[0] for p in listed if isinstance(p, tuple)]
         param_group["params"] = params = [p[1] if isinstance(p, tuple) else p for p in listed]

@@ -68,15 +68,18 @@ class UpdateRule(Optimizer):
     #: Whether gradients may be sparse.
     _takes_sparse = False
 
+    def __init__(self, params, defaults: dict[str, Any]) -> None:
+        super().__init__(params, defaults)
+        if defaults.get("fused"):
+            if defaults["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if defaults["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
     def _defaults(self, options: dict[str, Any]) -> dict[str, Any]:
         """Check the constructor's arguments and return the options in torch's order."""
         for name in self._checked.split():
             check_option(name, options[name])
-        if options.get("fused"):
-            if options["differentiable"]:
-                raise RuntimeError("`fused` does not support `differentiable`")
-            if options["foreach"]:
-                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         return {name: options[name] for name in self._options.split()}
 
     def _check_capture(self, group: dict[str, Any]) -> None:

@@ -240,6 +240,7 @@ class ASGD(UpdateRule):
         Kept("ax"),
     )
     _captured = ("params, mus, etas, and state_steps",) * 2
+    _computed_in_tensors = ("lr",)
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
                  foreach=None, maximize=False, differentiable=False,
@@ -247,7 +248,7 @@ class ASGD(UpdateRule):
         super().__init__(params, self._defaults(locals()))
 
     def _update(self, group) -> None:
-        lr, lambd = float(group["lr"]), group["lambd"]
+        lr, lambd = group["lr"], group["lambd"]
         for step, param, grad, eta, mu, average in self._each(group, decay_real=True):
             if group["foreach"]:
                 param.addcmul_(grad.add(param, alpha=lambd), eta, value=-1)
@@ -261,5 +262,5 @@ class ASGD(UpdateRule):
                 else:
                     average.add_(param.sub(average).mul_(mu))
             t = step.item()
-            eta.copy_(creation.tensor(lr / ((1 + lambd * lr * t) ** group["alpha"])))
+            eta.copy_(FUNCTIONS["as_tensor"](lr / ((1 + lambd * lr * t) ** group["alpha"])))
             mu.copy_(creation.tensor(1 / max(1, t - group["t0"])))

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 from impl.core.devices import CPU
-from impl.core.dtypes import WIDE
+from impl.core.dtypes import GREATEST_SCALAR, LEAST_SCALAR, WIDE
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, strides_of
@@ -105,7 +105,9 @@ class FastCall:
             self._read(number)
             self._body(tensors)
             self.indent -= 1
-            self._add(f"elif type({x}) is float or type({x}) is int:")
+            # Larger integers are refused on the slow path.
+            small = f"{LEAST_SCALAR} <= {x} <= {GREATEST_SCALAR}"
+            self._add(f"elif type({x}) is float or (type({x}) is int and {small}):")
             self.indent += 1
             self._add(f"r{number} = {x}")
             self._body(fixed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from impl.tensor.tensor import Tensor
@@ -44,7 +44,7 @@ def check_rank(input: Tensor, *ranks: int) -> None:
         raise ValueError(f"expected {expected} input (got {rank}D input)")
 
 
-def nondefault(module: Any, **defaults: Any) -> str:
+def nondefault(module: Any, *, shown: Callable[[Any], str] = str, **defaults: Any) -> str:
     """The settings that differ from their defaults, as a continuation of a layer's text."""
     values = {name: getattr(module, name) for name in defaults}
-    return "".join(f", {k}={v}" for k, v in values.items() if v != defaults[k])
+    return "".join(f", {k}={shown(v)}" for k, v in values.items() if v != defaults[k])

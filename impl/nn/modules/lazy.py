@@ -33,10 +33,10 @@ class LazyModuleMixin(Module):
 
     def _lazy_load_hook(self, state_dict, prefix, *_) -> None:
         for name, value in (*self._parameters.items(), *self._buffers.items()):
-            given = state_dict.get(prefix + name)
-            if is_lazy(value) and given is not None and not is_lazy(given):
+            key = prefix + name
+            if key in state_dict and is_lazy(value) and not is_lazy(state_dict[key]):
                 with no_grad():
-                    value.materialize(given.shape)
+                    value.materialize(state_dict[key].shape)
 
     def initialize_parameters(self, *args, **kwargs) -> None:
         """Materialize the parameters for an input; subclasses override this."""
@@ -63,9 +63,16 @@ class LazyModuleMixin(Module):
             self.register_parameter(name, UninitializedParameter(**factory))
 
     def _materialize(self, weight, bias) -> None:
+        """Give the parameters their shapes. Raises AssertionError for one that has a shape."""
+        self._require_uninitialized("weight")
         self.weight.materialize(weight)
         if self.bias is not None:
+            self._require_uninitialized("bias")
             self.bias.materialize(bias)
+
+    def _require_uninitialized(self, name: str) -> None:
+        if not isinstance(getattr(self, name), UninitializedParameter):
+            raise AssertionError(f"self.{name} must be an UninitializedParameter")
 
 
 class _LazyLayer(LazyModuleMixin):
@@ -80,6 +87,9 @@ class LazyLinear(_LazyLayer, Linear):
 
     cls_to_become = Linear
     _size = "in_features"
+
+    def _require_uninitialized(self, name: str) -> None:
+        """Nothing is required: a parameter that has a shape has no method `materialize`."""
 
     def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__(0, 0, False)

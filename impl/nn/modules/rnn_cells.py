@@ -64,7 +64,8 @@ class RNNCellBase(_Recurrent):
         return result if is_batched else result.squeeze(0)
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + nondefault(self, bias=True)
+        bias = "" if self.bias is True else f", bias={self.bias}"  # 1 is shown, too
+        return f"{self.input_size}, {self.hidden_size}{bias}"
 
 
 class RNNCell(RNNCellBase):

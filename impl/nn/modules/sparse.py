@@ -173,5 +173,5 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        text += nondefault(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
-        return f"{text}, mode={self.mode!r}" + nondefault(self, padding_idx=None)
+        text += nondefault(self, shown=repr, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        return f"{text}, mode={self.mode!r}" + nondefault(self, shown=repr, padding_idx=None)

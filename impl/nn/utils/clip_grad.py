@@ -34,7 +34,11 @@ def _get_total_norm(
     if not tensors:
         return unpack_tensor(0.0)
     _ = tensors[0].device  # torch groups the tensors by it
-    norms = FUNCTIONS["stack"]([vector_norm(t, norm_type) for t in tensors])
+    if foreach is False:
+        norms = [vector_norm(t, norm_type) for t in tensors]
+    else:
+        norms = FUNCTIONS["_foreach_norm"](tensors, norm_type)
+    norms = FUNCTIONS["stack"](norms)
     total = vector_norm(norms, norm_type)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
@@ -62,7 +66,7 @@ def clip_grad_norm_(
             "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4
         )
     gradients = _gradients(parameters)
-    total = _get_total_norm(gradients, norm_type, error_if_nonfinite)
+    total = _get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
     _clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
@@ -111,5 +115,7 @@ def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None)
             "message be improved?  If so, please report an enhancement request to PyTorch.)"
         )
     for gradient in gradients:
-        # Two writes, as PyTorch's foreach operators make.
-        gradient.clamp_min_(-clip_value).clamp_max_(clip_value)
+        if foreach is False:
+            gradient.clamp_(-clip_value, clip_value)
+        else:  # two writes, as PyTorch's foreach operators make
+            gradient.clamp_min_(-clip_value).clamp_max_(clip_value)

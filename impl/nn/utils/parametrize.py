@@ -84,7 +84,8 @@ class ParametrizationList(ModuleList):
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
-        expected = {"dtype": original.dtype, "shape": original.shape}
+        shape = original.shape  # the error for None names this attribute
+        expected = {"dtype": original.dtype, "shape": shape}
         new: Any = original
         with no_grad():
             for module in reversed(self):  # type: ignore[call-overload]

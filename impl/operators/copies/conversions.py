@@ -194,6 +194,8 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     """
     if dtype is None:
         return f"torch.{'meta.' if self.is_meta else ''}{self.dtype.legacy}Tensor"
+    if isinstance(dtype, bytes):
+        dtype = dtype.decode()
     if isinstance(dtype, str):
         names = {f"torch.{d.legacy}Tensor": d for d in dtypes.ALL}
         if dtype not in names:

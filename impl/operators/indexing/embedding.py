@@ -151,7 +151,8 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
                 f"select(): index {row} out of range for tensor of size {[*table.shape]} at "
                 "dimension 0"
             )
-        norm = float(np.linalg.norm(widened(table[row]).astype(np.float64), norm_type))
+        sizes = np.abs(widened(table[row])).astype(np.float64)
+        norm = float(np.linalg.norm(sizes, norm_type))
         if norm > max_norm:
             table[row] = table[row] * table.dtype.type(max_norm / (norm + 1e-7))
     weight._storage.version += 1

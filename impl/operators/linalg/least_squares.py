@@ -162,8 +162,7 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     lacks.
     """
     _check(input._raw, b._raw, input.dtype.legacy, b.dtype.legacy)
-    if driver is None:
-        driver = "gelsy"
+    driver = "gelsy" if driver is None else driver.lower()
     if driver not in _DRIVERS:
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"

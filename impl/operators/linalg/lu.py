@@ -358,6 +358,9 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
             "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
             f"{[*LU_data._raw.shape]} instead"
         )
+    expected, given = [*LU_data.shape[:-2], min(LU_data.shape[-2:])], [*LU_pivots.shape]
+    if unpack_pivots and LU_pivots.dtype is int32 and given != expected:
+        raise ValueError(f"Expected LU_pivots to have shape {expected} but got {given} instead.")
     result = Unpacked(lu_unpack_all(LU_data, LU_pivots, unpack_data, unpack_pivots))
     return stored("lu_unpack", out, result)
 

@@ -9,6 +9,7 @@ from impl.core.dtypes import FLOATING, bool_, get_default_dtype
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function, native
+from impl.kernels.casting import check_numbers
 from impl.operators.losses.losses import MEAN, NONE, SUM
 from impl.operators.losses.similarity import pairwise_distance
 from impl.tensor.tensor import Tensor
@@ -61,6 +62,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
         raise NotImplementedError(messages.SUBTRACT_BOOLS)
     # ATen fills a tensor of the input's dtype with the margin, so integers truncate it.
     limit = int(margin) if input.dtype.category < FLOATING else float(margin)
+    check_numbers(input.dtype.numpy, limit)
     short = tensor_ops.sub(limit, input).clamp_min_(0)
     apart = _saved(target != 1, short)
     near = _saved(target != -1, input)

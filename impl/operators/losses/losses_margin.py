@@ -18,6 +18,7 @@ from impl.dispatch.not_implemented import (
     require_full_precision,
     require_scalar_type,
 )
+from impl.kernels.casting import check_numbers
 from impl.operators.losses.losses import MEAN, NONE, of_mean, reduced
 from impl.tensor.memory_overlap import check_cast, check_written
 
@@ -163,6 +164,7 @@ def multi_margin_loss(
     """For each row the mean over the wrong classes of max(0, margin - right + wrong) ** p."""
     require_full_precision(self, "multi_margin_loss_cpu_kernel")
     right = _checked_target(self, target, weight)
+    check_numbers(self.dtype, margin)
     excess, _ = _excess(self, right, margin)
     losses = (excess if p == 1 else excess * excess).sum(1)
     if weight is not None:

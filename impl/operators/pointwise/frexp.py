@@ -116,6 +116,7 @@ def ldexp_copy(input, other, *, out=None):
     shape = input._raw.shape
     floating = input.dtype.category >= FLOATING
     if out is not None:
+        _check_cast(out)
         return ldexp.call_out(out, (input, other))
     if floating and other.dtype.category < FLOATING and input._raw.size:
         common = broadcast_shapes(shape, other._raw.shape)
@@ -127,10 +128,14 @@ def ldexp_copy(input, other, *, out=None):
 @function("ldexp_")
 def ldexp_in_place(self, other):
     """`ldexp` written into the tensor. Raises RuntimeError for integers (torch.Tensor.ldexp_)."""
-    if self.dtype.category < FLOATING:
-        kind = self.dtype.legacy
-        raise RuntimeError(f"ldexp can't be cast to the desired output type {kind}")
+    _check_cast(self)
     return _in_place(self, other)
+
+
+def _check_cast(target: Tensor) -> None:
+    if target.dtype.category < FLOATING:
+        kind = target.dtype.legacy
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {kind}")
 
 
 @ldexp.checked

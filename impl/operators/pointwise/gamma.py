@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
 from impl.dispatch.not_implemented import (
@@ -51,6 +52,18 @@ def _check_dimension(self, p) -> None:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+
+
+@mvlgamma.checks_out
+def _check_out(out, value, p) -> None:
+    refuse_complex(value, "arange_cpu")
+    made = BY_NUMPY[value.dtype]
+    made = made if made.category >= FLOATING else get_default_dtype()
+    if BY_NUMPY[out].category < made.category:
+        kind = BY_NUMPY[value.dtype].legacy
+        raise RuntimeError(
+            f"mvlgamma: result type {kind} can't be cast to the desired output type {made.legacy}"
+        )
 
 
 @formula_operation

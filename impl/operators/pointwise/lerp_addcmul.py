@@ -9,7 +9,8 @@ from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import times
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers
-from impl.kernels.casting import check_numbers, storable
+from impl.dispatch.out import same_dtype_out
+from impl.kernels.casting import check_numbers, storable, without_imaginary_part
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor
 
@@ -24,7 +25,7 @@ def _between(start, end, weight):
 @rounded_once
 def lerp_number(self: Array, end: Array, weight) -> Array:
     refuse_integers(self, "lerp_kernel_scalar")
-    return _between(self, end, weight).astype(self.dtype)
+    return _between(self, end, without_imaginary_part(weight, self.dtype)).astype(self.dtype)
 
 
 @operator(
@@ -74,6 +75,7 @@ lerp_tensor.forward(
     )
 )
 lerp_number.casts_out(True)
+lerp_tensor.checks_out(same_dtype_out)
 
 
 @function()
@@ -108,6 +110,7 @@ def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     refuse_bool(self, "addcmul_cpu_out")
     if self.dtype.kind in "iu":
         value = storable(value, self.dtype)
+    value = without_imaginary_part(value, self.dtype)
     return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
 
 
@@ -142,7 +145,7 @@ addcmul.forward(
 @rounded_once
 def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     """self + value * tensor1 / tensor2 (torch.addcdiv). Raises RuntimeError for integers."""
-    return self + value * tensor1 / tensor2
+    return self + without_imaginary_part(value, self.dtype) * tensor1 / tensor2
 
 
 @addcdiv.checked

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 import impl.operators.pointwise.comparison  # noqa: F401  defines eq, bitwise_and and their like
-from impl.core.dtypes import BY_NUMPY, NUMPY_NUMBERS, python_number
+from impl.core.dtypes import BY_NUMPY, NUMPY_NUMBERS, check_scalar, python_number
 from impl.core.registry import FUNCTIONS
 from impl.dispatch import fast_path
 from impl.dispatch.record import refuse_write
@@ -55,6 +55,8 @@ def binary(call, name: str, operands=_OPERANDS):
                 other = python_number(other)
             if not isinstance(other, operands):
                 return NotImplemented
+        if type(other) is int:
+            check_scalar(other)
         return call(self, other)
 
     dunder.__name__ = name

@@ -15,7 +15,7 @@ from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import exact_dtype_out
-from impl.kernels.casting import check_numbers, storable
+from impl.kernels.casting import check_numbers, storable, without_imaginary_part
 from impl.kernels.reduced_precision import widened
 from impl.operators.products.matmul import (
     bmm,
@@ -57,6 +57,7 @@ def _scaled_sum(beta, base, alpha, term, blas: str = ""):
         beta, alpha = storable(beta, kind), storable(alpha, kind)
     else:
         check_numbers(kind, beta, alpha)
+        beta, alpha = (without_imaginary_part(number, kind) for number in (beta, alpha))
     if kind in REDUCED:
         base = base.astype(term.dtype)
     if alpha == 0 and kind.kind in blas:

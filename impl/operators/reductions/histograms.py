@@ -19,6 +19,7 @@ from impl.dispatch.not_implemented import (
 )
 from impl.dispatch.out import write_out
 from impl.dispatch.record import store_underived
+from impl.kernels.casting import check_numbers
 from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, new
 
@@ -79,6 +80,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     values = np.asarray(input._raw)
     low, high = _limits(values, min, max)
     require_floating(values, "histogram_cpu")
+    check_numbers(values.dtype, low, high)
     kind = values.dtype.type
     if out is input:
         values = np.zeros_like(values)  # ATen clears the counts before it reads the elements

@@ -222,14 +222,14 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     if kind.category < FLOATING:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise NotImplementedError(_no_mean("mean", kind, what))
-    dtype = working_dtype("mean", out, dtype, input)
-    if dtype is not None:
-        check_cast(kind.numpy if dtype.category < FLOATING else dtype.numpy, dtype.numpy)
     if dim is _UNSTATED and out is not None and kind.category > out.dtype.category:
         raise RuntimeError(
             "mean.dtype_out(): input types can't be cast to the desired output type "
             f"{out.dtype.legacy}"
         )
+    dtype = working_dtype("mean", out, dtype, input)
+    if dtype is not None:
+        check_cast(kind.numpy if dtype.category < FLOATING else dtype.numpy, dtype.numpy)
 
     def compute():
         return mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
@@ -281,6 +281,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     text = "nansum: provided dtype must match dtype of result. Got {1} and {0}."
     sums = input.dtype.category <= INTEGRAL  # which ATen passes to sum
     dtype = working_dtype("nansum", out, dtype, input, text=None if sums else text)
+    if out is not None and out.dtype.category <= INTEGRAL and not sums:
+        raise not_implemented("nansum_cpu", out.dtype)
     refuse_integer_result(input, dtype)
     dims = (dim,) if isinstance(dim, int) else dim
     return stored_reduction("nansum", out, input, lambda: nansum_dim(input, dims, keepdim, dtype))

@@ -260,7 +260,7 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
         "type torch.{1.legacy}Tensor does not equal torch.{0.legacy}Tensor (while checking "
         "arguments for median)",
         "Expected tensor for argument #1 'indices' to have scalar type {0.legacy}; but got "
-        "torch.{1.legacy}Tensor instead (while checking arguments for median)",
+        "CPU{1.legacy}Type instead (while checking arguments for median)",
     )
     function(name, out=True, storing=storing_same(*wrong, order=(1, 0)), derived=(0,))(median)
 

@@ -8,9 +8,10 @@ import warnings
 import numpy as np
 
 from impl.core.dims import wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
+from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, real_of
 from impl.core.meta_functions import reduced
 from impl.dispatch.definition import OPERATORS, Array, function, operator
+from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fit
 from impl.operators.reductions.reductions import reduced_size, restore
 from impl.tensor.tensor import Tensor
@@ -178,12 +179,15 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
 
 
 def _resized_first(out, input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> None:
-    """Resize `out=` before the degrees of freedom are looked at."""
+    """Resize `out=` before the degrees of freedom are looked at. Raises NotImplementedError for
+    one of complex numbers, unless the input has them or a single number is computed."""
     if isinstance(out, Tensor) and input.dtype.category >= FLOATING:
         dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
         sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
         kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
         fit(out, tuple(kept))
+        if input.dtype.category < COMPLEX <= out.dtype.category and out.numel() != 1:
+            raise not_implemented("std_cpu", out.dtype)
 
 
 @function(out=True, before=_resized_first)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.memory_formats import sparse_coo as sparse_layout
+from impl.core.memory_formats import strided
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.definition import Array, function
@@ -25,8 +27,9 @@ def _stored(dense, sparse_dim: int) -> SparseArray:
     some = dense != 0
     if dense.ndim > sparse_dim:
         some = some.any(tuple(range(sparse_dim, dense.ndim)))
-    indices = np.array(np.nonzero(some), np.int64).reshape(sparse_dim, -1)
-    return SparseArray(indices, dense[tuple(indices)].copy(), dense.shape, True)
+    indices = np.array(np.nonzero(np.atleast_1d(some)), np.int64)[:sparse_dim]
+    elements = dense[tuple(indices)].copy() if dense.ndim else dense[some].reshape(-1)
+    return SparseArray(indices, elements, dense.shape, True)
 
 
 @sparse_operator("ToSparseBackward1")
@@ -94,11 +97,68 @@ tensor_ops.dense_of_mask = lambda grad, mask: (
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """The elements that are not zero, as a sparse tensor; of `sparse_dim` sparse dimensions, or all
     (torch.Tensor.to_sparse). The gradient is dense."""
-    if layout is not None or blocksize is not None or dense_dim is not None:
-        raise NotImplementedError("to_sparse with a layout")
     if self.is_sparse:
-        return self
-    return to_sparse_all(self) if sparse_dim is None else to_sparse_first(self, sparse_dim)
+        return _from_sparse(self, sparse_dim, layout, dense_dim)
+    if layout is not None and layout is not sparse_layout:
+        return _to_other_layout(self, layout, dense_dim)
+    if blocksize is not None:
+        raise RuntimeError(
+            "dense_to_sparse: conversion from Strided to Sparse with blocksize argument given is "
+            "not supported"
+        )
+    if sparse_dim is None:
+        _check_dense_dim("dense_to_sparse", self, dense_dim, self.dim())
+        if not dense_dim:
+            return to_sparse_all(self)
+        sparse_dim = self.dim() - dense_dim
+        if not sparse_dim:
+            raise RuntimeError(
+                "dense_to_sparse: dense_dim argument must be !=self.dim() when self.dim()>0"
+            )
+    _check_sparse_dim(self, sparse_dim)
+    return to_sparse_first(self, sparse_dim)
+
+
+def _check_dense_dim(name: str, tensor: Tensor, dense_dim: int | None, most: int) -> None:
+    if dense_dim is not None and not 0 <= dense_dim <= most:
+        raise RuntimeError(
+            f"{name}: dense_dim argument must be in [0,{most}] range, but {dense_dim} is given"
+        )
+
+
+def _check_sparse_dim(tensor: Tensor, sparse_dim: int) -> None:
+    dims = tensor.dim()
+    if dims and not sparse_dim:
+        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+    if not 0 <= sparse_dim <= dims:
+        raise RuntimeError(
+            f"dense_to_sparse: sparse_dim argument must be in [0,{dims}] range, but {sparse_dim} "
+            "is given"
+        )
+
+
+def _to_other_layout(tensor: Tensor, layout, dense_dim: int | None) -> Tensor:
+    """A strided tensor in a layout that is not sparse_coo: itself if it is strided."""
+    if layout is not strided:
+        raise NotImplementedError(f"to_sparse with the layout {layout}")
+    _check_dense_dim("to_sparse", tensor, dense_dim, 0)
+    return tensor
+
+
+def _from_sparse(tensor: Tensor, sparse_dim: int | None, layout, dense_dim: int | None) -> Tensor:
+    if layout is strided:
+        return tensor.to_dense()
+    if dense_dim is not None:
+        raise RuntimeError(
+            "to_sparse: conversion from Sparse to Sparse with dense_dim argument given is not "
+            "supported"
+        )
+    if sparse_dim is not None and sparse_dim != tensor.sparse_dim():
+        raise RuntimeError(
+            "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+            "!=self.sparse_dim() is not supported"
+        )
+    return tensor
 
 
 @function(torch=False)
@@ -139,7 +199,7 @@ def values(self):
 @function(torch=False)
 def indices(self):
     """The indices of a coalesced tensor, (sparse dimensions, n) (torch.Tensor.indices)."""
-    _require("indices", self)
+    _require("indices", self, "coordinate ")
     _require_coalesced("indices", self)
     return self._indices()
 
