@@ -160,11 +160,15 @@ class OperatorWrites(OutputLayout):
             self._check_out(out, raws)
         self._check_memory_of_out(out, args)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
+        # TensorIterator does not resize an output that is an operand, too.
+        resizes = not (self.elementwise and any(value is out for value in present))
         try:
-            raw = self._call_kernel_into(out, present, raws, True, strided or out.is_meta)
+            raw = self._call_kernel_into(out, present, raws, resizes, strided or out.is_meta)
         except Exception:
             forward_rules.refuse(self, args)
             raise
+        if not resizes:
+            memory_overlap.check_shape(out._raw.shape, np.shape(raw))
         if self._casts_out:
             warn_temporary(out, raw, common_dtype(raw, present))
         self._write_out(out, raw, args, raws, strided)

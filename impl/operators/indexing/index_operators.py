@@ -25,10 +25,11 @@ from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at, sums_at
 from impl.kernels.vectorized import largest, smallest
 from impl.operators.indexing.index_layout import index_layout, indexed_shape
+from impl.operators.indexing.masking import MASKED_FILL
 from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.batched_tensor import is_at
-from impl.tensor.memory_overlap import check_disjoint
+from impl.tensor.memory_overlap import check_disjoint, check_memory
 from impl.tensor.tensor import Tensor, new, requires_grad
 
 _MASK = (
@@ -213,7 +214,7 @@ def _put(self, indices, values, accumulate: bool):
     writes=2,
     saved_as=SavedAs(parts=()),
     numbers=False,
-    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor")),
+    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor"), operands="none"),
 )
 def index_put(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
@@ -225,7 +226,7 @@ def index_put(self: Array, indices: list[Array], values: Array, accumulate=False
     node="IndexPutImplBackward0",
     fresh=True,
     numbers=False,
-    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor")),
+    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor"), operands="none"),
 )
 def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
@@ -274,14 +275,22 @@ def _indices(name: str, indices) -> list:
 
 
 def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write `values` at `indices` in place. Raises as every in-place operation does."""
+    """Write `values` at `indices` in place. Raises as every in-place operation does.
+
+    One value at one mask may share memory with the target: it is read before.
+    """
     if len(indices) > target._raw.ndim:
         raise IndexError(_too_many(target._raw.shape, len(indices)))
     check_write(target, requires_grad(values))
-    check_disjoint(target, values)
-    for index in indices:
-        if index is not None:
-            check_disjoint(target, index)
+    present = [index for index in indices if index is not None]
+    raws = [index._raw for index in present]
+    if not accumulate and values._raw.size == 1 and _is_one_mask(raws):
+        check_memory(target, present, overlaps=True)  # as masked_fill_, which ATen then calls
+        index_put.inplace(target, indices, values, accumulate)
+        check_memory(target, (), MASKED_FILL)
+        return target
+    for operand in (values, *present):
+        check_disjoint(target, operand)
     return index_put.inplace(target, indices, values, accumulate)
 
 

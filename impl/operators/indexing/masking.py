@@ -21,6 +21,9 @@ from impl.tensor.tensor import Tensor, requires_grad
 
 # -- fill -------------------------------------------------------------------------------------
 
+# The name and the example in the warning of an expanded tensor.
+MASKED_FILL = ("masked_fill_", "tensor[mask] = scalar")
+
 
 def _filled(self, mask, value):
     """The elements, and a number or a 0-dim array where the mask is true."""
@@ -41,7 +44,7 @@ def _filled(self, mask, value):
     method=False,
     node="MaskedFillBackward0",
     numbers=False,
-    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    memory=MemoryOverlap(within=MASKED_FILL, operands="second"),
     batching="pointwise",
 )
 def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
@@ -53,7 +56,7 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     method=False,
     node="MaskedFillBackward1",
     numbers=False,
-    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    memory=MemoryOverlap(within=MASKED_FILL, operands="second"),
     batching="pointwise",
 )
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:

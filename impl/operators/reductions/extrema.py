@@ -116,9 +116,9 @@ def _require_elements(name: str, raw, dims) -> None:
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
             "Specify the reduction dim with the 'dim' argument."
         )
-    for dim in wrap_dims(dims, raw.ndim):
+    for given, dim in zip(dims, wrap_dims(dims, raw.ndim), strict=True):
         if raw.ndim and raw.shape[dim] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+            raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
 
 
 def read_evenly(F, self_t, self, result):

@@ -63,7 +63,9 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
     axis, shape = wrap_dim(dim, y._raw.ndim), y._raw.shape
     require_dims(dim if x is None else axis, len(shape))
     if shape[axis] == 0:
-        return tensor_ops.new_zeros(y, shape[:axis] + shape[axis + 1 :])
+        zeros = tensor_ops.new_zeros(y, shape[:axis] + shape[axis + 1 :])
+        zeros._storage.version += 1  # ATen's zeros are written in place, which counts here
+        return zeros
     _refuse_bool("trapezoid", y, x)
     if x is not None:
         dim, steps = axis, _steps("trapezoid", y, x, axis)
