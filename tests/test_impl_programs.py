@@ -130,6 +130,83 @@ PROGRAMS = {
     "out= of another shape that requires grad": """
         torch.inner(torch.ones(3), torch.ones(3), out=torch.ones(3, requires_grad=True) * 1)
     """,
+    "one value at indices of which the first is a mask that does not fit": """
+        t = torch.ones(4, 4)
+        t[torch.tensor([2, 2], dtype=torch.uint8), torch.tensor([3, 3, 3])] = 1
+    """,
+    "an expanded tensor at indices, from itself": """
+        t = torch.ones(()).expand(2, 3, 2, 2)
+        t[[0], [-2, -1]] = t
+    """,
+    "rows joined into one of them": """
+        t = torch.ones(1, 1)
+        torch.vstack([t], out=t)
+    """,
+    "memory that NumPy has, too": """
+        (lambda t: (t.numpy(), t.resize_(3)))(torch.ones(2))
+    """,
+    "a bool tensor and a number of 64 bits": """
+        torch.ones(2, dtype=torch.bool) * 2**63
+    """,
+    "shapes before a kernel without complex numbers": """
+        torch.lt(torch.ones(2, 3), torch.ones(2, dtype=torch.complex64))
+    """,
+    "dimensions before a kernel without complex numbers": """
+        torch.ones(2, dtype=torch.complex64).sort(2)
+    """,
+    "memory before indices out of range": """
+        t = torch.ones(1)
+        t.scatter_(0, torch.tensor([-2]), t)
+    """,
+    "the dimension before indices that share memory": """
+        t = torch.ones(1)
+        t.index_copy_(1, torch.tensor([-2]), t)
+    """,
+    "a number has no dimension to take along": """
+        torch.tensor(2.0).take_along_dim(torch.tensor(0), 0)
+    """,
+    "a number has no dimension to repeat along": """
+        torch.tensor(2.0).repeat_interleave(torch.tensor([2]), -1)
+    """,
+    "the number of chunks before the dimension": """
+        torch.ones(4).chunk(0, 5)
+    """,
+    "the size of the parts before the dimension": """
+        torch.ones(4).split(-1, 5)
+    """,
+    "an expanded gradient of one element": """
+        t = torch.ones(1, requires_grad=True)
+        (g,) = torch.autograd.grad((t + 1).sum(), [t])
+    """,
+    "a gradient of gather counts its writes": """
+        t = torch.ones(2, requires_grad=True)
+        (g,) = torch.autograd.grad(t.gather(0, torch.tensor([0])).sum(), [t])
+    """,
+    "extrema under jacrev": """
+        j = torch.func.jacrev(lambda x: x.max())(torch.tensor([[1.0, 2.0], [2.0, 0.0]]))
+        n = torch.func.jacrev(lambda x: x.max())(torch.full((2, 2), math.nan))
+    """,
+    "ties of extrema in a gradient under vmap": """
+        t = torch.tensor([[0.0, 0.0], [1.0, 2.0], [1.0, math.nan]])
+        for name in ("max", "min", "median", "nanmedian"):
+            g = torch.func.vmap(torch.func.grad(lambda x: getattr(x, name)()))(t)
+            j = torch.func.jacfwd(lambda x: getattr(x, name)())(t[0])
+            v = torch.func.grad(lambda x: torch.func.vmap(lambda y: getattr(y, name)())(x).sum())(t)
+            scope[name] = (g, j, v)
+    """,
+    "products in a transform do not divide": """
+        t = torch.tensor([math.inf, 1.0])
+        g = torch.func.grad(lambda x: x.prod())(t)
+        d = torch.func.grad(lambda x: x.prod(0))(t)
+        c = torch.func.grad(lambda x: x.cumprod(0).sum())(t)
+    """,
+    "cumulative products with a zero under jacrev": """
+        j = torch.func.jacrev(lambda x: x.cumprod(0))(torch.tensor([0.0, 3.0, 2.0]))
+    """,
+    "the only chunk of a map": """
+        t = torch.ones(2, 2, requires_grad=True)
+        u = torch.func.vmap(lambda x: x.sum(), chunk_size=4)(t)
+    """,
     "the integral of nothing": """
         t = torch.trapezoid(torch.ones(2, 0), dim=1)
     """,
@@ -145,7 +222,8 @@ def test_a_program_leaves_what_it_leaves_in_torch(name):
 def _observed(program: str, module) -> list:
     """The tensors that a program leaves, its warnings, and the error that ends it."""
     lines = "\n".join(line[8:] for line in program.splitlines())
-    scope = {"torch": module, "math": math}
+    scope: dict = {"torch": module, "math": math}
+    scope["scope"] = scope
     seen: list = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -157,7 +235,7 @@ def _observed(program: str, module) -> list:
         finally:
             module.set_warn_always(False)
     seen += [str(w.message).split(" (Triggered")[0] for w in caught if w.category is UserWarning]
-    for name, value in scope.items():
+    for name, value in [*scope.items()]:
         values = value if isinstance(value, tuple) else (value,)
         seen += [(name, _described(v)) for v in values if isinstance(v, (module.Tensor, bool))]
     return seen

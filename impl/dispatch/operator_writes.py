@@ -94,8 +94,10 @@ class OperatorWrites(OutputLayout):
             others = [args[i] for i in self.tensor_positions[1:]]
             try:
                 result = self._call_kernel_into(target, others, raws, self.grows, strided)
-            except Exception:
+            except Exception as error:
                 forward_rules.refuse(self, args, written=True)
+                if late and of_kernel(error):
+                    memory_overlap.check_memory(target, operands, memory.within, True)
                 raise
             if late:
                 memory_overlap.check_memory(target, operands, memory.within, True)

@@ -322,6 +322,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             )
         if self._raw.dtype.kind == "V":
             raise TypeError("Got unsupported ScalarType BFloat16")
+        self._storage.resizable = False
         return (self.detach() if force else self)._array()
 
     def __array__(self, dtype=None):  # without `copy`, as torch's: NumPy warns, and copies itself

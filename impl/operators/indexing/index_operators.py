@@ -36,6 +36,7 @@ _MASK = (
     "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
     "batch over indexing with a boolean mask."
 )
+INDEX_PUT = ("index_put_", "tensor[indices] = tensor")  # in the warning of an expanded tensor
 _INDEX_DTYPES = (np.int64, np.int32, np.bool_, np.uint8)
 
 
@@ -214,7 +215,7 @@ def _put(self, indices, values, accumulate: bool):
     writes=2,
     saved_as=SavedAs(parts=()),
     numbers=False,
-    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor"), operands="none"),
+    memory=MemoryOverlap(within=True, operands="none"),
 )
 def index_put(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
@@ -226,7 +227,7 @@ def index_put(self: Array, indices: list[Array], values: Array, accumulate=False
     node="IndexPutImplBackward0",
     fresh=True,
     numbers=False,
-    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor"), operands="none"),
+    memory=MemoryOverlap(within=True, operands="none"),
 )
 def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
@@ -274,6 +275,14 @@ def _indices(name: str, indices) -> list:
     return list(indices)
 
 
+def _check_first_mask(target: Tensor, indices: list) -> None:
+    """Raise IndexError if the first index is a mask that does not fit: ATen looks whether it can
+    call masked_fill_."""
+    dim = next((i for i, index in enumerate(indices) if index is not None), 0)
+    if indices[dim]._raw.dtype in (np.bool_, np.uint8):
+        check_mask(target._raw.shape, dim, indices[dim]._raw.shape)
+
+
 def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` at `indices` in place. Raises as every in-place operation does.
 
@@ -284,11 +293,14 @@ def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = Fal
     check_write(target, requires_grad(values))
     present = [index for index in indices if index is not None]
     raws = [index._raw for index in present]
-    if not accumulate and values._raw.size == 1 and _is_one_mask(raws):
-        check_memory(target, present, overlaps=True)  # as masked_fill_, which ATen then calls
-        index_put.inplace(target, indices, values, accumulate)
-        check_memory(target, (), MASKED_FILL)
-        return target
+    if not accumulate and values._raw.size == 1:
+        _check_first_mask(target, indices)
+        if _is_one_mask(raws):
+            check_memory(target, present, INDEX_PUT)
+            index_put.inplace(target, indices, values, accumulate)
+            check_memory(target, (), MASKED_FILL)  # as masked_fill_, which ATen then calls
+            return target
+    check_memory(target, (), INDEX_PUT)
     for operand in (values, *present):
         check_disjoint(target, operand)
     return index_put.inplace(target, indices, values, accumulate)
