@@ -25,6 +25,10 @@ PROGRAMS = {
         t = torch.ones(1).expand(2)
         t[[False, True]] = torch.tensor([2.0])
     """,
+    "a mask of bytes, and one value": """
+        t = torch.ones(2)
+        t[torch.tensor([1, 0], dtype=torch.uint8)] = torch.ones(1)
+    """,
     "indices overlap their values": """
         t = torch.tensor([3.0, 4.0])
         t[torch.tensor([0])] = t[1:]
@@ -158,10 +162,6 @@ PROGRAMS = {
         t = torch.ones(1)
         t.scatter_(0, torch.tensor([-2]), t)
     """,
-    "the dimension before indices that share memory": """
-        t = torch.ones(1)
-        t.index_copy_(1, torch.tensor([-2]), t)
-    """,
     "a number has no dimension to take along": """
         torch.tensor(2.0).take_along_dim(torch.tensor(0), 0)
     """,
@@ -206,6 +206,26 @@ PROGRAMS = {
     "the only chunk of a map": """
         t = torch.ones(2, 2, requires_grad=True)
         u = torch.func.vmap(lambda x: x.sum(), chunk_size=4)(t)
+    """,
+    "a write over memory that shares elements, in another dtype": """
+        b = torch.arange(8, dtype=torch.float16)
+        b.as_strided((2, 3), (1, 1), 1).div_(torch.tensor([2.0, 0.5, 4.0]))
+    """,
+    "a distance to a bool tensor": """
+        torch.ones(2).dist(torch.ones(2, dtype=torch.bool))
+    """,
+    "a similarity with a bound that is NaN": """
+        torch.cosine_similarity(torch.ones(1, 2), torch.ones(1, 2), 1, math.nan)
+    """,
+    "the tangent of a product of two dtypes": """
+        with torch.autograd.forward_ad.dual_level():
+            t = torch.ones(2, dtype=torch.float64)
+            dual = torch.autograd.forward_ad.make_dual(t, torch.ones(2))
+            dual.dot(dual)
+    """,
+    "a join into a tensor that requires grad": """
+        t = torch.ones(2, requires_grad=True) * 1
+        torch.hstack([t], out=t)
     """,
     "the integral of nothing": """
         t = torch.trapezoid(torch.ones(2, 0), dim=1)

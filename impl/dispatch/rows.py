@@ -26,14 +26,14 @@ def parts_in_order(op, target: Tensor, args, raws):
     if not shared and (strides is None or not may_overlap(shape, strides)):
         return None
     operands = [*raws]
-    for i in op.tensor_positions:
-        if isinstance(args[i], Tensor) and args[i]._storage.buffer is target._storage.buffer:
-            operands[i] = args[i]._array()  # of one element, too
+    common = None
     if op.promote is not None:
         common = result_dtype([raws[i] for i in op.tensor_positions]).numpy
-        for i in shared:
-            if operands[i].dtype != common:  # is cast before
-                operands[i] = operands[i].copy()
+    for i in op.tensor_positions:
+        if isinstance(args[i], Tensor) and args[i]._storage.buffer is target._storage.buffer:
+            operand = args[i]._array()  # of one element, too
+            cast = common is not None and operand.dtype != common
+            operands[i] = operand.copy() if cast else operand  # which is done before
     return _parts(op, target, operands, bool(shared))
 
 

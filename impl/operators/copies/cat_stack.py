@@ -133,6 +133,7 @@ def _published_cat(name: str):
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         if out is not None:
             if isinstance(out, Tensor):
+                refuse_links("cat", items, out)
                 _refuse_scalars([item._raw for item in items])
                 memory_overlap.check_memory(out, items, True, disjoint=True)
             return cat.call_out(out, (items, dim))

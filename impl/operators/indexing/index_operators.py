@@ -25,7 +25,7 @@ from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at, sums_at
 from impl.kernels.vectorized import largest, smallest
 from impl.operators.indexing.index_layout import index_layout, indexed_shape
-from impl.operators.indexing.masking import MASKED_FILL
+from impl.operators.indexing.masking import MASKED_FILL, require_mask
 from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.batched_tensor import is_at
@@ -297,6 +297,7 @@ def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = Fal
         _check_first_mask(target, indices)
         if _is_one_mask(raws):
             check_memory(target, present, INDEX_PUT)
+            require_mask(raws[0])
             index_put.inplace(target, indices, values, accumulate)
             check_memory(target, (), MASKED_FILL)  # as masked_fill_, which ATen then calls
             return target

@@ -138,7 +138,7 @@ index_add.forward("linear")
     autocast="promote",
     writes=1,
     numbers=False,
-    memory=MemoryOverlap(disjoint="late"),
+    memory=MemoryOverlap(disjoint=True),
 )
 def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     """A copy with the slices of `source` written at `index` along `dim` (torch.index_copy).

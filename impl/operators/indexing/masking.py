@@ -25,13 +25,18 @@ from impl.tensor.tensor import Tensor, requires_grad
 MASKED_FILL = ("masked_fill_", "tensor[mask] = scalar")
 
 
-def _filled(self, mask, value):
-    """The elements, and a number or a 0-dim array where the mask is true."""
+def require_mask(mask) -> None:
+    """Raise RuntimeError for a mask that is not bool, as masked_fill_ does."""
     if mask.dtype != np.bool_:
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
             f"{BY_NUMPY[mask.dtype].c_name}"
         )
+
+
+def _filled(self, mask, value):
+    """The elements, and a number or a 0-dim array where the mask is true."""
+    require_mask(mask)
     value = storable(np.asarray(value)[()], self.dtype)
     shape = broadcast_shapes(mask.shape, self.shape)
     result = np.array(np.broadcast_to(self, shape), order="C")
