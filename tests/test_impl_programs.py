@@ -227,6 +227,13 @@ PROGRAMS = {
         t = torch.ones(2, requires_grad=True) * 1
         torch.hstack([t], out=t)
     """,
+    "a number has no dimension to integrate along": """
+        torch.cumulative_trapezoid(torch.tensor(1.0), torch.ones(4))
+    """,
+    "bool is its own conjugate": """
+        t = torch.zeros(2, dtype=torch.bool)
+        torch.conj_physical(torch.ones(2, dtype=torch.bool), out=t)
+    """,
     "the integral of nothing": """
         t = torch.trapezoid(torch.ones(2, 0), dim=1)
     """,

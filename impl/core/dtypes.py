@@ -224,8 +224,8 @@ def result_dtype(operands) -> dtype:
     for value in operands:
         d = BY_NUMPY.get(getattr(value, "dtype", None))
         if d is None:
-            d = dtype_of_number(value)
             wide = wide or (type(value) is int and value >= 2**63)
+            d = dtype_of_number(value)
             number = d if number is None else JOIN[number, d]
         elif value.ndim:
             dimensioned = d if dimensioned is None else JOIN[dimensioned, d]
