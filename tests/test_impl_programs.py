@@ -211,6 +211,20 @@ PROGRAMS = {
         b = torch.arange(8, dtype=torch.float16)
         b.as_strided((2, 3), (1, 1), 1).div_(torch.tensor([2.0, 0.5, 4.0]))
     """,
+    "numbers of half precision over memory that shares elements": """
+        b = torch.arange(8, dtype=torch.float16)
+        b.as_strided((2, 3), (1, 1), 1).mul_(2)
+        c = torch.arange(8, dtype=torch.float16)
+        c.as_strided((2, 3), (1, 1), 1).clamp_(3)
+    """,
+    "an integer view takes values that require grad": """
+        t = torch.zeros(3, 2, dtype=torch.int16)
+        t.unbind(1)[0].copy_(torch.ones(3, requires_grad=True))
+    """,
+    "complex powers of zero": """
+        t = torch.tensor([-math.inf, 0.0, math.nan, 2.0], dtype=torch.complex128)
+        u = t ** torch.zeros(4, dtype=torch.complex128)
+    """,
     "a distance to a bool tensor": """
         torch.ones(2).dist(torch.ones(2, dtype=torch.bool))
     """,

@@ -75,12 +75,12 @@ class OperatorWrites(OutputLayout):
             args = self._with_numbers(args)
         target = args[0]
         raws, mask, strided = self._unwrap(args, written=True)
-        inplace.check(target, mask != 0)
-        if mask:
-            self._check_saved(args, mask)
         # Of the operators that write, torch's copy_ alone looks at the dtype that is written.
         looks = self.node_name == "CopyBackwards"
         tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)
+        inplace.check(target, bool(tracked))
+        if mask:
+            self._check_saved(args, mask)
         edges = self.edges(args, mask) if tracked else ()
         operands = [args[i] for i in self.guarded]
         memory = self.memory

@@ -28,7 +28,8 @@ def parts_in_order(op, target: Tensor, args, raws):
     operands = [*raws]
     common = None
     if op.promote is not None:
-        common = result_dtype([raws[i] for i in op.tensor_positions]).numpy
+        present = [args[i] for i in op.tensor_positions if args[i] is not None]
+        common = result_dtype([a._raw if isinstance(a, Tensor) else a for a in present]).numpy
     for i in op.tensor_positions:
         if isinstance(args[i], Tensor) and args[i]._storage.buffer is target._storage.buffer:
             operand = args[i]._array()  # of one element, too
