@@ -215,20 +215,28 @@ def dtype_of_number(value) -> dtype:
     return bool_ if category == BOOL else int64
 
 
+_UINT64 = (
+    "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool and "
+    "UInt64"
+)
+
+
 def result_dtype(operands) -> dtype:
     """The result of type promotion among operands (torch.result_type, c10's ResultTypeState).
 
     `operands` are arrays, NumPy scalars (0-dim) or Python numbers. Three priorities (tensors with
     dimensions, 0-dim tensors, Python numbers) each promote among themselves; a lower priority
     counts only if its category is higher. Raises NotImplementedError where the result would be
-    complex32.
+    complex32, RuntimeError where it would be that of bool and uint64.
     """
     dimensioned: Any = None
     zero_dim: Any = None
     number: Any = None
+    wide = False  # whether a number is one of torch's uint64
     for value in operands:
         d = BY_NUMPY.get(getattr(value, "dtype", None))
         if d is None:
+            wide = wide or (type(value) is int and value >= 2**63)
             d = dtype_of_number(value)
             number = d if number is None else JOIN[number, d]
         elif value.ndim:
@@ -246,6 +254,8 @@ def result_dtype(operands) -> dtype:
                 result = complex_of(result)
             elif lower is number and lower.category == COMPLEX:
                 result = default_complex()  # the tensors are integers
+            elif wide and lower is number:
+                raise RuntimeError(_UINT64)
             else:
                 result = JOIN[result, lower]
     return result

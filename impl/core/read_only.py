@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:  # type checkers understand only the built-in property
     read_only = property
@@ -22,3 +23,9 @@ else:
 
         def __delete__(self, instance) -> None:
             self.__set__(instance, None)
+
+
+def add_read_only(owner: type, name: str, getter, doc: str | None = None) -> None:
+    """Give a class that exists a read-only property of this name."""
+    cast(FunctionType, getter).__name__ = name
+    setattr(owner, name, read_only(getter, doc=doc))

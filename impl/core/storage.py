@@ -36,6 +36,7 @@ class Storage(metaclass=NamedType, module="torch.storage"):
     __qualname__ = "UntypedStorage"
 
     version = 0
+    resizable = True  # unless NumPy has the memory, too
     altered = False  # whether `.data` was replaced by a tensor of another dtype or shape
     _flat: Any = None
     _identity: Any = None
@@ -49,6 +50,7 @@ class Storage(metaclass=NamedType, module="torch.storage"):
             self.buffer = np.array(self.buffer)
         other = Storage(self.buffer)
         other._identity = self._identity
+        other.resizable = self.resizable
         return other
 
     def move(self, flat: np.ndarray) -> None:

@@ -116,7 +116,7 @@ def strides_of(array) -> tuple[int, ...] | None:
     if array.ndim == 0 or (array.size == 0 and not any(array.strides)):
         return None  # a NumPy array without elements that owns its memory has zero strides
     if array.ndim == 1 and array.shape[0] == 1:
-        return None
+        return None if array.strides[0] or array.base is None else (0,)  # of an expanded one
     # Only views by `strided` have other than row-major strides in dimensions of size one.
     if array.base is None and array.flags.c_contiguous:
         return None

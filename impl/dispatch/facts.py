@@ -23,6 +23,8 @@ class NoComplex:
             whose own kernel refuses no dtype.
         text: the message, where torch has another one; the dtype takes the place of {}.
         error: the class of that error.
+        after_dims: whether torch looks at the dimensions before, as it does wherever a `kernel`
+            refuses.
         derivative: the name of the operator in the error of one that computes with complex numbers
             but is not recorded for them.
     """
@@ -31,6 +33,7 @@ class NoComplex:
     text: str | None = None
     error: type[Exception] = NotImplementedError
     derivative: str | None = None
+    after_dims: bool = False
 
     @property
     def refuses(self) -> bool:

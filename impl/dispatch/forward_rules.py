@@ -32,7 +32,9 @@ from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import gradient_edge
 from impl.tape import dual_tensor
 from impl.tensor import forward_grad
+from impl.tensor.allocation import dense_strides
 from impl.tensor.tensor import Tensor, new, requires_grad
+from impl.tensor.write import resize
 from impl.tensor.zero_tensors import _is_zerotensor
 
 Values = dict[int, Any]  # by the position of the argument
@@ -72,7 +74,11 @@ def pass_zeros(op, args, outputs) -> None:
         term = args[0] if zero[1] else (args[1] if op.name == "add" else -args[1])
         if zero[0] and alpha != 1:
             term = term * alpha
-        outputs[0]._array()[...] = term._raw if isinstance(term, Tensor) else term
+        if isinstance(term, Tensor):
+            shape = outputs[0]._raw.shape
+            resize(outputs[0], shape, dense_strides(tensor_ops.expand(term, shape)))
+            term = term._raw
+        outputs[0]._array()[...] = term
 
 
 # -- rules -------------------------------------------------------------------------------------

@@ -75,12 +75,12 @@ class OperatorWrites(OutputLayout):
             args = self._with_numbers(args)
         target = args[0]
         raws, mask, strided = self._unwrap(args, written=True)
-        inplace.check(target, mask != 0)
-        if mask:
-            self._check_saved(args, mask)
         # Of the operators that write, torch's copy_ alone looks at the dtype that is written.
         looks = self.node_name == "CopyBackwards"
         tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)
+        inplace.check(target, bool(tracked))
+        if mask:
+            self._check_saved(args, mask)
         edges = self.edges(args, mask) if tracked else ()
         operands = [args[i] for i in self.guarded]
         memory = self.memory
@@ -94,8 +94,10 @@ class OperatorWrites(OutputLayout):
             others = [args[i] for i in self.tensor_positions[1:]]
             try:
                 result = self._call_kernel_into(target, others, raws, self.grows, strided)
-            except Exception:
+            except Exception as error:
                 forward_rules.refuse(self, args, written=True)
+                if late and of_kernel(error):
+                    memory_overlap.check_memory(target, operands, memory.within, True)
                 raise
             if late:
                 memory_overlap.check_memory(target, operands, memory.within, True)
@@ -160,11 +162,15 @@ class OperatorWrites(OutputLayout):
             self._check_out(out, raws)
         self._check_memory_of_out(out, args)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
+        # TensorIterator does not resize an output that is an operand, too.
+        resizes = not (self.elementwise and any(value is out for value in present))
         try:
-            raw = self._call_kernel_into(out, present, raws, True, strided or out.is_meta)
+            raw = self._call_kernel_into(out, present, raws, resizes, strided or out.is_meta)
         except Exception:
             forward_rules.refuse(self, args)
             raise
+        if not resizes:
+            memory_overlap.check_shape(out._raw.shape, np.shape(raw))
         if self._casts_out:
             warn_temporary(out, raw, common_dtype(raw, present))
         self._write_out(out, raw, args, raws, strided)

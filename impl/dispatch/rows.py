@@ -26,14 +26,15 @@ def parts_in_order(op, target: Tensor, args, raws):
     if not shared and (strides is None or not may_overlap(shape, strides)):
         return None
     operands = [*raws]
+    common = None
+    if op.promote is not None:
+        present = [args[i] for i in op.tensor_positions if args[i] is not None]
+        common = result_dtype([a._raw if isinstance(a, Tensor) else a for a in present]).numpy
     for i in op.tensor_positions:
         if isinstance(args[i], Tensor) and args[i]._storage.buffer is target._storage.buffer:
-            operands[i] = args[i]._array()  # of one element, too
-    if op.promote is not None:
-        common = result_dtype([raws[i] for i in op.tensor_positions]).numpy
-        for i in shared:
-            if operands[i].dtype != common:  # is cast before
-                operands[i] = operands[i].copy()
+            operand = args[i]._array()  # of one element, too
+            cast = common is not None and operand.dtype != common
+            operands[i] = operand.copy() if cast else operand  # which is done before
     return _parts(op, target, operands, bool(shared))
 
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from impl.core.dims import wrap_dims
 from impl.core.dtypes import (
     CATEGORY,
     COMPLEX,
@@ -18,6 +19,7 @@ from impl.core.dtypes import (
     get_default_dtype,
     result_dtype,
 )
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
     NoComplex,
@@ -34,6 +36,7 @@ class TypePromotion(DerivativeInfo):
 
     promote: str | None  # None, "arithmetic" or "float"; see `impl.dispatch.definition.operator`
     complex: NoComplex | None
+    elementwise: bool
     exact_number: bool
     validated_numbers: tuple[str, ...]
 
@@ -49,7 +52,17 @@ class TypePromotion(DerivativeInfo):
             text = f"\"{self.complex.kernel}\" not implemented for 'ComplexHalf'"
             raise NotImplementedError(text) from None
         if d.category == COMPLEX and self.complex is not None:
+            self._look_before_kernel(present, raws)
             raise self.complex.refusal(d)
+
+    def _look_before_kernel(self, present, raws) -> None:
+        """Raise the errors that torch raises before the kernel refuses complex numbers."""
+        assert self.complex is not None
+        if self.elementwise and self.complex.kernel is not None:
+            broadcast_shapes(*map(np.shape, present))
+        place = self.position.get("dim")
+        if place is not None and (self.complex.kernel is not None or self.complex.after_dims):
+            wrap_dims(raws[place], present[0].ndim)
 
     def _promote(self, raws):
         """Cast the operands to their common dtype; returns the result's if that is another one."""

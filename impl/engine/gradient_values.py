@@ -227,7 +227,8 @@ def _view(raw, tensor: Tensor, memory) -> Tensor:
     result = new(raw, strides_of(raw))
     result._storage = tensor._storage
     result._offset = (address(raw) - address(memory)) // raw.itemsize
-    result._view = ViewMeta(tensor, NO_GRAD, tensor._storage.version)
+    base = tensor if tensor._view is None else tensor._view.base
+    result._view = ViewMeta(base, NO_GRAD, tensor._storage.version)
     return result
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, dtype
 from impl.core.named_types import NamedType, type_name
+from impl.core.read_only import add_read_only
 from impl.core.registry import FUNCTIONS
 from impl.core.storage import Storage
 from impl.factories.storages import TypedStorage
@@ -212,15 +213,24 @@ FUNCTIONS["finfo"], FUNCTIONS["iinfo"] = finfo, iinfo
 Tensor.is_nonzero = is_nonzero
 Tensor.is_same_size = is_same_size
 Tensor.ndimension = Tensor.dim
-Tensor.is_cpu = property(lambda self: not self.is_meta, doc="Whether the tensor is on the CPU.")
+add_read_only(
+    Tensor, "is_cpu", lambda self: not self.is_meta, doc="Whether the tensor is on the CPU."
+)
 for _name in """ipu maia mkldnn mps mtia nested quantized sparse_csr vulkan xla
     xpu""".split():  # noqa: SIM905
-    _flag = property(lambda self: False, doc="False: tensors are dense, and on no such device.")
-    setattr(Tensor, f"is_{_name}", _flag)
+    add_read_only(
+        Tensor,
+        f"is_{_name}",
+        lambda self: False,
+        doc="False: tensors are dense, and on no such device.",
+    )
 Tensor.is_distributed = lambda self: False
 Tensor.dense_dim, Tensor.sparse_dim = Tensor.dim, lambda self: 0
-Tensor.nbytes = property(
-    lambda self: self._raw.size * self._raw.dtype.itemsize, doc="The bytes the elements take."
+add_read_only(
+    Tensor,
+    "nbytes",
+    lambda self: self._raw.size * self._raw.dtype.itemsize,
+    doc="The bytes the elements take.",
 )
 Tensor.is_signed = lambda self: BY_NUMPY[self._raw.dtype] not in (dtypes.uint8, dtypes.bool_)
 

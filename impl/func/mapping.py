@@ -41,7 +41,7 @@ def vmap(
         name = getattr(func, "__name__", repr(func))
         leaves, dims, spec = _arguments(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
-        if chunk_size is None or chunk_size >= size:
+        if chunk_size is None or not size:
             return _mapped(func, name, leaves, dims, spec, size, out_dims, randomness)
         before = get_rng_state()
         chunks = []

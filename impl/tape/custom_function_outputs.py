@@ -12,6 +12,7 @@ import warnings
 from impl.core import messages
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.grad_mode import no_grad
+from impl.core.registry import tensor_ops_no_grad
 from impl.graph.input_metadata import tensor_meta
 from impl.tape import custom_function_jvp, inplace
 from impl.tape.saved_variable import SavedVariable
@@ -181,6 +182,7 @@ class _Placing:
             if len(self.returned) > 1:
                 raise RuntimeError(messages.DIRTY_VIEW)
             inplace.check_view(value)
+        value._own_grad = None
         inplace.rebase_history(value, self.node, number)
 
     def _view_of_itself(self, value: Tensor) -> Tensor:
@@ -189,7 +191,10 @@ class _Placing:
         if overrides(value):
             with no_grad():
                 return value.view_as(value)
-        return view_of(value, geometry(value))
+        if value._strides is None or 1 not in value._raw.shape:
+            return view_of(value, geometry(value))
+        # A view has strides of its own in dimensions of size one.
+        return view_of(value, geometry(tensor_ops_no_grad.view(value, value._raw.shape)))
 
 
 def _set_history(tensor: Tensor, node, number: int) -> None:

@@ -25,7 +25,12 @@ HOLDERS: list[type] = [Tensor]
 
 
 def resize_storage(storage: Storage, size: int) -> None:
-    """Replace the memory by `size` elements, which begin with the current ones."""
+    """Replace the memory by `size` elements, which begin with the current ones.
+
+    Raises RuntimeError for memory that NumPy has, too.
+    """
+    if not storage.resizable:
+        raise RuntimeError("Trying to resize storage that is not resizable")
     flat, shared = storage.flat, storage.buffer
     if is_meta(flat):
         grown: Any = MetaArray((size,), flat.dtype)

@@ -309,22 +309,21 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The memory as an array, without a copy."""
         if type(self._raw) is MetaArray:
             raise TypeError(messages.META_NUMPY)
-        if self._raw.dtype.kind == "V":
-            raise TypeError("Got unsupported ScalarType BFloat16")
         if STATE.transforms and is_wrapped(self):
             raise RuntimeError(messages.NO_POINTER)
-        if force:
-            return self.detach()._array()
-        if STATE.enabled and requires_grad(self):
+        if not force and STATE.enabled and requires_grad(self):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. "
                 "Use tensor.detach().numpy() instead."
             )
-        if self._is_zerotensor():
+        if not force and self._is_zerotensor():
             raise RuntimeError(
                 " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."
             )
-        return self._array()
+        if self._raw.dtype.kind == "V":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        self._storage.resizable = False
+        return (self.detach() if force else self)._array()
 
     def __array__(self, dtype=None):  # without `copy`, as torch's: NumPy warns, and copies itself
         array = self.numpy()

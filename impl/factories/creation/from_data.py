@@ -221,6 +221,7 @@ def from_numpy(ndarray) -> Tensor:
 
 
 def _marked(result: Tensor) -> Tensor:
+    result._storage.resizable = False
     if STATE.inference:
         inference_mode.mark(result)
     return result

@@ -11,11 +11,11 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
 from impl.core.meta_arrays import is_meta, meta_strided
-from impl.core.registry import tensor_ops
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, native, operator
-from impl.dispatch.out import fit, refuse_links, store
+from impl.dispatch.out import fit, refuse_links
 from impl.dispatch.vmap_rules import ensured, hide
 from impl.tensor import memory_overlap
 from impl.tensor.formatting import tensor_text
@@ -133,6 +133,7 @@ def _published_cat(name: str):
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         if out is not None:
             if isinstance(out, Tensor):
+                refuse_links("cat", items, out)
                 _refuse_scalars([item._raw for item in items])
                 memory_overlap.check_memory(out, items, True, disjoint=True)
             return cat.call_out(out, (items, dim))
@@ -223,42 +224,36 @@ def _at_least(tensor: Tensor, ndim: int) -> Tensor:
     return tensor_ops.unsqueeze(tensor, 0)
 
 
-def _store_joined(name: str, out, result: Tensor):
-    if isinstance(out, Tensor):
-        _check_out(out._raw.dtype, [result._raw], 0)
-    return store(name, out, result)
-
-
-@function("hstack", method=False, out="cat", storing=_store_joined)
-def hstack(tensors):
+@function("hstack", method=False)
+def hstack(tensors, *, out=None):
     """Tensors joined along the second dimension, or the first if 1-d (torch.hstack)."""
     items = [_at_least(t, 1) for t in _tensor_list("hstack", tensors)]
     if not items:
         raise RuntimeError("hstack expects a non-empty TensorList")
-    return cat(items, 0 if items[0]._raw.ndim == 1 else 1)
+    return FUNCTIONS["cat"](items, 0 if items[0]._raw.ndim == 1 else 1, out=out)
 
 
-@function("row_stack", method=False, out="cat", storing=_store_joined)
-@function("vstack", method=False, out="cat", storing=_store_joined)
-def vstack(tensors):
+@function("row_stack", method=False)
+@function("vstack", method=False)
+def vstack(tensors, *, out=None):
     """Tensors joined as rows (torch.vstack, torch.row_stack)."""
     items = [_at_least(t, 2) for t in _tensor_list("vstack", tensors)]
     if not items:
         raise RuntimeError("vstack expects a non-empty TensorList")
-    return cat(items, 0)
+    return FUNCTIONS["cat"](items, 0, out=out)
 
 
-@function("dstack", method=False, out="cat", storing=_store_joined)
-def dstack(tensors):
+@function("dstack", method=False)
+def dstack(tensors, *, out=None):
     """Tensors joined along the third dimension (torch.dstack)."""
     items = [atleast_3d(t) for t in _tensor_list("dstack", tensors)]
     if not items:
         raise RuntimeError("dstack expects a non-empty TensorList")
-    return cat(items, 2)
+    return FUNCTIONS["cat"](items, 2, out=out)
 
 
-@function("column_stack", method=False, out="cat", storing=_store_joined)
-def column_stack(tensors):
+@function("column_stack", method=False)
+def column_stack(tensors, *, out=None):
     """Vectors as columns of a matrix, matrices side by side (torch.column_stack)."""
     items = [
         tensor_ops.reshape(t, (t._raw.size, 1)) if t._raw.ndim <= 1 else t
@@ -266,7 +261,7 @@ def column_stack(tensors):
     ]
     if not items:
         raise RuntimeError("column_stack expects a non-empty TensorList")
-    return hstack(items)
+    return hstack(items, out=out)
 
 
 def _each(of, tensors):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import CATEGORY, INTEGRAL
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import tensor_ops
@@ -90,7 +90,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if dim is None:
         input = input.flatten()
         dim = 0
-    dim = wrap_dim(dim, input._raw.ndim)
+    wrap = existing_dim if isinstance(repeats, Tensor) else wrap_dim
+    dim = wrap(dim, input._raw.ndim)
     size = input._raw.shape[dim] if input._raw.ndim else 1
     if not isinstance(repeats, Tensor):
         return _equally_often(input, repeats, dim, size, output_size)

@@ -307,7 +307,7 @@ def max_pool1d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=F
     kernel, step, pad, gap = _check_max_pool1d(input, *arguments)
     if (STATE.enabled and requires_grad(input)) or fw_grad(input) is not None:
         return max_pool1d_with_indices(input, *arguments)[0]
-    if input.dtype.category < FLOATING:
+    if input.dtype.category != FLOATING:
         raise not_implemented("max_pool1d_impl", input.dtype)
     if input._raw.ndim == 3:
         return max_pool1d_values(input, kernel, step, pad, gap, ceil_mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
 from impl.core.meta_arrays import MetaArray, is_meta
@@ -71,7 +71,7 @@ gather.gradient(
             if sparse_grad
             else F.gather_backward(grad, self.shape, dim, index)
         ),
-        OfArguments(lambda self, dim, index, sparse_grad: not sparse_grad),
+        OfArguments(lambda self, dim, index, sparse_grad: int(not sparse_grad)),
     )
 )
 gather.forward("linear")
@@ -167,7 +167,7 @@ def _taken_along(input, indices, dim):
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
             f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
         )
-    dim = wrap_dim(dim, ndim)
+    dim = existing_dim(wrap_dim(dim, ndim), ndim)
     indices = tensor_ops.remainder(indices, input._raw.shape[dim])
     own, other = list(input._raw.shape), list(indices._raw.shape)
     own_wide, other_wide = own.copy(), other.copy()

@@ -25,16 +25,18 @@ from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at, sums_at
 from impl.kernels.vectorized import largest, smallest
 from impl.operators.indexing.index_layout import index_layout, indexed_shape
+from impl.operators.indexing.masking import MASKED_FILL, require_mask
 from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.batched_tensor import is_at
-from impl.tensor.memory_overlap import check_disjoint
+from impl.tensor.memory_overlap import check_disjoint, check_memory
 from impl.tensor.tensor import Tensor, new, requires_grad
 
 _MASK = (
     "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
     "batch over indexing with a boolean mask."
 )
+INDEX_PUT = ("index_put_", "tensor[indices] = tensor")  # in the warning of an expanded tensor
 _INDEX_DTYPES = (np.int64, np.int32, np.bool_, np.uint8)
 
 
@@ -213,7 +215,7 @@ def _put(self, indices, values, accumulate: bool):
     writes=2,
     saved_as=SavedAs(parts=()),
     numbers=False,
-    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor")),
+    memory=MemoryOverlap(within=True, operands="none"),
 )
 def index_put(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
@@ -225,7 +227,7 @@ def index_put(self: Array, indices: list[Array], values: Array, accumulate=False
     node="IndexPutImplBackward0",
     fresh=True,
     numbers=False,
-    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor")),
+    memory=MemoryOverlap(within=True, operands="none"),
 )
 def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
@@ -273,15 +275,35 @@ def _indices(name: str, indices) -> list:
     return list(indices)
 
 
+def _check_first_mask(target: Tensor, indices: list) -> None:
+    """Raise IndexError if the first index is a mask that does not fit: ATen looks whether it can
+    call masked_fill_."""
+    dim = next((i for i, index in enumerate(indices) if index is not None), 0)
+    if indices[dim]._raw.dtype in (np.bool_, np.uint8):
+        check_mask(target._raw.shape, dim, indices[dim]._raw.shape)
+
+
 def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write `values` at `indices` in place. Raises as every in-place operation does."""
+    """Write `values` at `indices` in place. Raises as every in-place operation does.
+
+    One value at one mask may share memory with the target: it is read before.
+    """
     if len(indices) > target._raw.ndim:
         raise IndexError(_too_many(target._raw.shape, len(indices)))
     check_write(target, requires_grad(values))
-    check_disjoint(target, values)
-    for index in indices:
-        if index is not None:
-            check_disjoint(target, index)
+    present = [index for index in indices if index is not None]
+    raws = [index._raw for index in present]
+    if not accumulate and values._raw.size == 1:
+        _check_first_mask(target, indices)
+        if _is_one_mask(raws):
+            check_memory(target, present, INDEX_PUT)
+            require_mask(raws[0])
+            index_put.inplace(target, indices, values, accumulate)
+            check_memory(target, (), MASKED_FILL)  # as masked_fill_, which ATen then calls
+            return target
+    check_memory(target, (), INDEX_PUT)
+    for operand in (values, *present):
+        check_disjoint(target, operand)
     return index_put.inplace(target, indices, values, accumulate)
 
 

@@ -21,14 +21,22 @@ from impl.tensor.tensor import Tensor, requires_grad
 
 # -- fill -------------------------------------------------------------------------------------
 
+# The name and the example in the warning of an expanded tensor.
+MASKED_FILL = ("masked_fill_", "tensor[mask] = scalar")
 
-def _filled(self, mask, value):
-    """The elements, and a number or a 0-dim array where the mask is true."""
+
+def require_mask(mask) -> None:
+    """Raise RuntimeError for a mask that is not bool, as masked_fill_ does."""
     if mask.dtype != np.bool_:
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
             f"{BY_NUMPY[mask.dtype].c_name}"
         )
+
+
+def _filled(self, mask, value):
+    """The elements, and a number or a 0-dim array where the mask is true."""
+    require_mask(mask)
     value = storable(np.asarray(value)[()], self.dtype)
     shape = broadcast_shapes(mask.shape, self.shape)
     result = np.array(np.broadcast_to(self, shape), order="C")
@@ -41,7 +49,7 @@ def _filled(self, mask, value):
     method=False,
     node="MaskedFillBackward0",
     numbers=False,
-    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    memory=MemoryOverlap(within=MASKED_FILL, operands="second"),
     batching="pointwise",
 )
 def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
@@ -53,7 +61,7 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     method=False,
     node="MaskedFillBackward1",
     numbers=False,
-    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
+    memory=MemoryOverlap(within=MASKED_FILL, operands="second"),
     batching="pointwise",
 )
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:

@@ -22,14 +22,21 @@ def _accumulation(kind):
     return accumulate_dtype(kind) if kind in REDUCED else kind
 
 
+def _require_real(name: str, value) -> None:
+    if isinstance(value, (complex, np.complexfloating)):
+        raise RuntimeError(f"renorm: {name} must be real-valued")
+
+
 @operator(writes=1, inplace=True, out=True, layout_sensitive=True, batching="fallback")
 def renorm(self: Array, p, dim, maxnorm) -> Array:
     """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
 
     Raises RuntimeError for p <= 0, a negative norm, and fewer than two dimensions.
     """
+    _require_real("p", p)
     if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
+    _require_real("maxnorm", maxnorm)
     if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if self.ndim < 2:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from impl.core import dtypes
 from impl.core.dtypes import FLOATING
 from impl.core.grad_mode import no_grad
+from impl.core.messages import SUBTRACT_BOOL, SUBTRACT_BOOLS
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.batching_rules import by_example
@@ -30,6 +33,13 @@ def dist(self: Array, other: Array, p=2) -> Array:
     difference = self - other
     require_identity(difference, float(p), None)
     return raw_norm(difference, float(p), None, False)
+
+
+@dist.checked
+def _refuse_bools(self, other, p) -> None:
+    bools = [self.dtype, other.dtype].count(np.dtype(np.bool_))
+    if bools:
+        raise NotImplementedError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
 
 
 def _negated_distance_gradient(F, grad, difference, p, result):
@@ -75,7 +85,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     Norms below `eps` count as `eps`. Raises RuntimeError for integers and shapes that do not
     broadcast.
     """
-    if eps < 0:
+    if not eps >= 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = dtypes.result_dtype((x1._raw, x2._raw))
     if common.category != FLOATING:

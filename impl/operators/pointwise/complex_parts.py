@@ -92,7 +92,7 @@ def _neg_view(input):
 
 @operator(node="ConjPhysicalBackward0", function=False, method=False, elementwise=True)
 def conj_physical_copy(self: Array) -> Array:
-    return np.conj(self)
+    return np.conj(self) if self.dtype.kind == "c" else np.array(self)
 
 
 @operator(node="ConjPhysicalBackward1", function=False, method=False, elementwise=True)

@@ -55,6 +55,7 @@ def frexp_parts(self: Array) -> tuple:
 
 
 frexp_parts.differentiable("mantissa")
+frexp_parts.laid_out_as(copied_layout)
 frexp_parts.gradient(self=lambda F, grad, exponent: grad / F.exp2_of_integers(exponent))
 frexp_parts.forward(mantissa=lambda F, self_t, exponent: self_t / F.exp2_of_integers(exponent))
 

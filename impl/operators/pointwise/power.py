@@ -76,9 +76,10 @@ def _power_by_number(base, exponent):
 
 
 def _complex_power(base, exponent):
-    """base ** exponent; at base 0 exp(exponent * log(base)), NaN included, as in C."""
+    """base ** exponent; at base 0 and exponent 0 exp(exponent * log(base)), NaN included, as in
+    C."""
     result = np.power(base, exponent)
-    zero = base == 0
+    zero = (base == 0) | (exponent == 0)
     if np.any(zero):
         result = np.where(zero, np.exp(exponent * np.log(base)), result)
     return result.astype(base.dtype)

@@ -252,6 +252,12 @@ def tensordot(input, other, dims_self, dims_other, *, out=None):
             f"tensordot: Expected the output tensor to have dtype {result.dtype.legacy}, but got "
             f"an output tensor with dtype {out.dtype.legacy}"
         )
+    if requires_grad(out) and out._raw.shape != result._raw.shape:
+        raise RuntimeError(
+            "tensordot(): the 'out' tensor was specified and requires gradients, and its shape "
+            "does not match the expected result. Either remove the 'out' argument, ensure it does "
+            "not require gradients, or make sure its shape matches the expected output."
+        )
     return copy_out("tensordot", out, result)
 
 

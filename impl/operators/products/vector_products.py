@@ -32,10 +32,14 @@ from impl.tensor.tensor import Tensor
 
 
 @operator(function=False, method=False, batching="dims")
-@rounded_once
 def linalg_cross(self: Array, other: Array, dim=-1) -> Array:
-    require_scalar_type(other, self.dtype)
     refuse_bool(self, "cross")
+    require_scalar_type(other, self.dtype)
+    return _cross(self, other, dim)
+
+
+@rounded_once
+def _cross(self, other, dim):
     axis = wrap_dim(dim, self.ndim)
     u, v = np.moveaxis(self, axis, 0), np.moveaxis(other, axis, 0)
     products = [u[i - 2] * v[i - 1] - u[i - 1] * v[i - 2] for i in range(3)]

@@ -79,7 +79,7 @@ def _cumprod_backward(F, grad, value, dim, result):
     dim = wrap_dim(dim, value.ndim)
     if value.shape[dim] == 1:
         return grad
-    if F.count_zeros(value):
+    if F.is_subclass_like(value, grad, result) or F.count_zeros(value):
         return F.cumprod_backward_at_zeros(grad, F.conj(value), dim, F.conj(result))
     return _reversed_cumsum(F, F.conj(result) * grad, dim) / F.conj(value)
 
@@ -107,11 +107,11 @@ def cumprod_backward_at_zeros(grad, value, dim, result):
 
 
 def _cumprod_backward_by_products(grad, value, dim, result):
-    """The form under create_graph: for each element the sum of the gradients, weighted by the
-    products without that element."""
+    """The form under create_graph and in transforms: for each element the sum of the gradients,
+    weighted by the products without that element."""
     size = value._raw.shape[dim]
     ones = tensor_ops.ones_like(value.narrow(dim, 0, 1)).detach()
-    gradient = tensor_ops.zeros(value._raw.shape, grad._raw.dtype)
+    parts = []
     for k in range(size):
         if k == 0:
             rest = cumprod_along(value.narrow(dim, 1, size - 1), dim, None)
@@ -122,7 +122,11 @@ def _cumprod_backward_by_products(grad, value, dim, result):
             if k < size - 1:
                 rest = cumprod_along(value.narrow(dim, k + 1, size - k - 1), dim, None)
                 without = tensor_ops.cat([before, before.expand_as(rest) * rest], dim)
-        part = (grad.narrow(dim, k, size - k) * without).sum((dim,))
+        parts.append((grad.narrow(dim, k, size - k) * without).sum((dim,)))
+    if tensor_ops.is_subclass_like(value, grad, result):
+        return tensor_ops.stack(parts, dim)
+    gradient = tensor_ops.zeros(value._raw.shape, grad._raw.dtype)
+    for k, part in enumerate(parts):
         gradient.select(dim, k).copy_(part)
     return gradient
 

@@ -6,7 +6,7 @@ import functools
 import numbers
 
 from impl.core import messages
-from impl.core.dims import wrap_dim, wrap_dims
+from impl.core.dims import existing_dim, wrap_dim, wrap_dims
 from impl.core.dtypes import FLOATING, bool_, get_default_dtype, uint8
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.definition import function
@@ -104,7 +104,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
         input = input.to(get_default_dtype())
     along = _along_points if any(isinstance(s, Tensor) for s in spacing) else _along_steps
     return tuple(
-        along(input, s, wrap_dim(d, ndim), edge_order) for s, d in zip(spacing, dims, strict=True)
+        along(input, s, existing_dim(d, ndim), edge_order)
+        for s, d in zip(spacing, dims, strict=True)
     )
 
 

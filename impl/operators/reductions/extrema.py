@@ -78,6 +78,9 @@ smaller_before_nan(fmin)
 @written
 def evenly(F, grad, self, result):
     """Share among every element equal to the result; all NaN ones when the result is NaN."""
+    if F.is_subclass_like(grad, self, result):
+        mask = (self == result) | (F.isnan(self) & F.isnan(result))
+        return mask * (grad / mask.sum())
     mask = F.isnan(self) if F.is_nan(result) else self == result
     return F.masked_fill(F.new_zeros(grad, self.shape), mask, grad / F.count_of(mask, grad))
 
@@ -116,9 +119,9 @@ def _require_elements(name: str, raw, dims) -> None:
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
             "Specify the reduction dim with the 'dim' argument."
         )
-    for dim in wrap_dims(dims, raw.ndim):
+    for given, dim in zip(dims, wrap_dims(dims, raw.ndim), strict=True):
         if raw.ndim and raw.shape[dim] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+            raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
 
 
 def read_evenly(F, self_t, self, result):
@@ -147,14 +150,39 @@ max_all = _of_all("max", np.max)
 min_all = _of_all("min", np.min)
 
 
-@max_all.batches
-def _max_of_batch(args, level):
-    return hide(FUNCTIONS["max"](flat(args[0], level), 1)[0], level)
+@written
+def _evenly_by_row(F, grad, self, result):
+    grad, result = F.unsqueeze(grad, 1), F.unsqueeze(result, 1)
+    mask = (self == result) | (F.isnan(self) & F.isnan(result))
+    return mask * (grad / F.count_along(mask, (1,), grad))
 
 
-@min_all.batches
-def _min_of_batch(args, level):
-    return hide(FUNCTIONS["min"](flat(args[0], level), 1)[0], level)
+def sharing_by_row(all_op, select) -> None:
+    """State the batching rule of a reduction of all elements to one of them, which is that of the
+    reduction over a dimension: `select`. Its gradient goes to the selected element; but in a
+    transform within the `vmap` the reduction of all elements is differentiated."""
+
+    def kernel(self: Array) -> Array:
+        return np.asarray([all_op.kernel(row) for row in self], self.dtype)
+
+    kernel.__name__ = f"{all_op.name}_by_row"
+    by_row = operator(node=all_op.node_name, function=False, method=False)(kernel)
+    by_row.gradient(self=_evenly_by_row)
+    by_row.forward(
+        lambda F, self_t, self, result: F.sum_dim(
+            _evenly_by_row(F, F.ones_like(result), self, result) * self_t, (1,), False
+        )
+    )
+
+    @all_op.batches
+    def of_batch(args, level):
+        rows = flat(args[0], level)
+        shares = rows._raw.size and args[0]._recorded()
+        return hide(by_row(rows) if shares else select(rows), level)
+
+
+sharing_by_row(max_all, lambda rows: FUNCTIONS["max"](rows, 1)[0])
+sharing_by_row(min_all, lambda rows: FUNCTIONS["min"](rows, 1)[0])
 
 
 def _tied_mean(F, self_t, self, result, dim, keepdim):
@@ -335,7 +363,8 @@ def _of_dim(name: str, arg):
 
     kernel.__name__ = f"{name}_dim"
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
-    refused = NoComplex(text=f"{name}(): does not support complex input", error=TypeError)
+    text = f"{name}(): does not support complex input"
+    refused = NoComplex(text=text, error=TypeError, after_dims=True)
     facts: dict[str, Any] = {"writes": 2, "complex": refused}
     facts["batching"] = "dims"
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)

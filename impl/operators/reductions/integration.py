@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.core.dims import require_dims, wrap_dim
+from impl.core.dims import existing_dim, require_dims, wrap_dim
 from impl.core.dtypes import FLOATING, bool_
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import function
@@ -63,7 +63,9 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
     axis, shape = wrap_dim(dim, y._raw.ndim), y._raw.shape
     require_dims(dim if x is None else axis, len(shape))
     if shape[axis] == 0:
-        return tensor_ops.new_zeros(y, shape[:axis] + shape[axis + 1 :])
+        zeros = tensor_ops.new_zeros(y, shape[:axis] + shape[axis + 1 :])
+        zeros._storage.version += 1  # ATen's zeros are written in place, which counts here
+        return zeros
     _refuse_bool("trapezoid", y, x)
     if x is not None:
         dim, steps = axis, _steps("trapezoid", y, x, axis)
@@ -88,7 +90,7 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     """
     _refuse_bool("cumulative_trapezoid", y, x)
     if x is not None:
-        dim = wrap_dim(dim, y._raw.ndim)
+        dim = existing_dim(wrap_dim(dim, y._raw.ndim), y._raw.ndim)
         steps = _steps("cumulative_trapezoid", y, x, dim)
         left, right = _neighbours(y, dim)
         return _halved(((left + right) * steps).cumsum(dim))

@@ -26,7 +26,9 @@ from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
 from impl.kernels.sum_to import sum_to
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.memory_overlap import check_cast
+from impl.tensor.tensor import is_wrapped
 
 
 def in_dtype(raw, dtype):
@@ -359,6 +361,8 @@ def products_of_others(F, value, dim: int):
 def _prod_backward(F, grad, self, result):
     if self.ndim == 0:
         return grad
+    if F.is_subclass_like(self):
+        return F.view(_safe_prod_backward(F, grad, F.reshape(self, (-1,)), 0), self.shape)
     zeros = F.count_zeros(self)
     if not zeros:
         return grad * F.conj(result / self)
@@ -376,11 +380,17 @@ def _prod_dim_backward(F, grad, self, result, dim, keepdim):
     dim = wrap_dim(dim, self.ndim)
     if not keepdim:
         grad, result = F.unsqueeze(grad, dim), F.unsqueeze(result, dim)
-    if not F.count_zeros(self):
+    if not F.is_subclass_like(self) and not F.count_zeros(self):
         return grad * F.conj(result / self)
-    if self.shape[dim] == 1:
+    return _safe_prod_backward(F, grad, self, dim)
+
+
+def _safe_prod_backward(F, grad, value, dim: int):
+    if 0 in value.shape:
+        return F.expand(grad, value.shape)
+    if value.shape[dim] == 1:
         return grad
-    return grad * F.conj(products_of_others(F, self, dim))
+    return grad * F.conj(products_of_others(F, value, dim))
 
 
 prod_all.gradient(self=_prod_backward)
@@ -422,6 +432,13 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 @formula_operation
+def is_subclass_like(*values) -> bool:
+    """Whether a value is of a transform, so that a formula must not look at its elements (ATen's
+    areAnyTensorSubclassLike)."""
+    return False
+
+
+@formula_operation
 def count_zeros(value) -> int:
     if is_meta(value):
         return 0
@@ -443,6 +460,9 @@ def numel(value) -> int:
 formula_operation(sum_to)
 
 
+tensor_ops.is_subclass_like = lambda *values: any(
+    isinstance(value, BatchedTensor) or is_wrapped(value) for value in values
+)
 tensor_ops.count_zeros = lambda value: count_zeros(value._raw)
 tensor_ops.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)
 tensor_ops.numel = lambda value: value.numel()

@@ -17,7 +17,6 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import named_out, store_exactly, storing_same, typed_out
-from impl.dispatch.vmap_rules import hide
 from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
     evenly,
@@ -27,9 +26,9 @@ from impl.operators.reductions.extrema import (
     read_evenly,
     select,
     selected,
+    sharing_by_row,
     to_index,
 )
-from impl.operators.reductions.reductions import flat
 from impl.tensor import memory_overlap
 from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
@@ -61,7 +60,8 @@ def _define_sort(name: str, node: str):
 
     kernel.__name__ = name
     outputs = ("values", "indices")
-    refused = NoComplex(text=" Sort does not support complex dtypes on CPU", error=TypeError)
+    text = " Sort does not support complex dtypes on CPU"
+    refused = NoComplex(text=text, error=TypeError, after_dims=True)
     facts: dict[str, Any] = {"complex": refused, "writes": int(name == "sort_default")}
     settings = {**facts, "function": False, "method": False, "fresh": True}
     op = operator(node=node, outputs=outputs, batching="dims", **settings)(kernel)
@@ -78,7 +78,9 @@ sort_stable = _define_sort("sort_stable", "SortBackward1")
     outputs=("values", "indices"),
     function=False,
     method=False,
-    complex=NoComplex(text=" topk does not support complex dtypes on CPU", error=TypeError),
+    complex=NoComplex(
+        text=" topk does not support complex dtypes on CPU", error=TypeError, after_dims=True
+    ),
     batching="dims",
 )
 def topk_dim(self: Array, k, dim, largest, sorted=True) -> Array:
@@ -243,12 +245,10 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     dim_op = operator(node=f"{node}1", outputs=outputs, **hidden)(along)
     dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
 
-    @all_op.batches
-    def of_batch(args, level):
-        if not args[0]._raw.size:
-            return NotImplemented
-        return hide(dim_op(flat(args[0], level), 1, False)[0], level)
+    def of_rows(rows):
+        return dim_op(rows, 1, False)[0] if rows._raw.size else NotImplemented
 
+    sharing_by_row(all_op, of_rows)
     pair = indexed(name)
 
     def median(input, dim=None, keepdim=False):

@@ -14,6 +14,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.not_implemented import not_differentiated, not_implemented, not_on_meta
+from impl.kernels import introsort
 from impl.tensor.tensor import new
 
 _OUTPUTS = ("output", "inverse", "counts")
@@ -73,7 +74,23 @@ def _as_they_are(values: np.ndarray) -> np.ndarray:
 def _in_order(values: np.ndarray) -> np.ndarray:
     if values.ndim == 1:
         return np.argsort(values, kind="stable")
-    return np.lexsort(values.T[::-1]) if values.shape[1] else _as_they_are(values)
+    if not values.shape[1]:
+        return _as_they_are(values)
+    if (values != values).any():
+        return _in_order_of_numbers(values)
+    return np.lexsort(values.T[::-1])
+
+
+def _in_order_of_numbers(rows: np.ndarray) -> np.ndarray:
+    """The order of rows of which some have NaN, which is neither less nor greater than a number."""
+    items = [*range(len(rows))]
+
+    def less(a: int, b: int) -> bool:
+        unequal = np.flatnonzero((rows[a] < rows[b]) | (rows[a] > rows[b]))
+        return bool(unequal.size and rows[a, unequal[0]] < rows[b, unequal[0]])
+
+    introsort.sort(items, less, 0, len(items))
+    return np.array(items, np.int64)
 
 
 # Primitives with the names of torch's, which its error messages contain.

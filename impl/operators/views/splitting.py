@@ -47,11 +47,11 @@ def _even(size: int, length: int) -> list[int]:
 def _split(self: Geometry, split_size, dim) -> list[Geometry]:
     if not self.shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    dim = wrap_dim(dim, len(self.shape))
     if split_size < 0:
         raise RuntimeError(
             f"split expects split_size be non-negative, but got split_size={split_size}"
         )
+    dim = wrap_dim(dim, len(self.shape))
     size = self.shape[dim]
     if split_size == 0 and size != 0:
         raise RuntimeError(
@@ -159,10 +159,10 @@ def _unrelated(results):
     return results
 
 
-def _chunk_length(size: int, chunks: int) -> int:
+def _chunk_length(shape, chunks: int, dim: int) -> int:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return (size + chunks - 1) // chunks
+    return (shape[wrap_dim(dim, len(shape))] + chunks - 1) // chunks
 
 
 @function("chunk")
@@ -171,9 +171,8 @@ def chunk(input, chunks, dim=0):
     shape = input._raw.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    size = shape[wrap_dim(dim, len(shape))]
-    length = _chunk_length(size, chunks)
-    if length == 0 and size == 0:
+    length = _chunk_length(shape, chunks, dim)
+    if length == 0:
         return tensor_ops.split_with_sizes(input, (0,) * chunks, dim)
     return tensor_ops.split_equal(input, length, dim)
 
@@ -184,9 +183,8 @@ def unsafe_chunk(input, chunks, dim=0):
     shape = input._raw.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    size = shape[wrap_dim(dim, len(shape))]
-    length = _chunk_length(size, chunks)
-    if length == 0 and size == 0:
+    length = _chunk_length(shape, chunks, dim)
+    if length == 0:
         return unsafe_split_with_sizes(input, (0,) * chunks, dim)
     return unsafe_split(input, length, dim)
 

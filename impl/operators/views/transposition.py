@@ -6,6 +6,7 @@ import warnings
 from operator import attrgetter
 
 from impl.core.dims import wrap_dim
+from impl.core.read_only import add_read_only
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
 from impl.dispatch import view_operator
@@ -257,7 +258,7 @@ def _hermitian(self):
     return adjoint(self)
 
 
-Tensor.T = property(_numpy_transpose)
-Tensor.mT = property(_matrix_transpose)
-Tensor.mH = property(_matrix_adjoint)
-Tensor.H = property(_hermitian)
+add_read_only(Tensor, "T", _numpy_transpose)
+add_read_only(Tensor, "mT", _matrix_transpose)
+add_read_only(Tensor, "mH", _matrix_adjoint)
+add_read_only(Tensor, "H", _hermitian)

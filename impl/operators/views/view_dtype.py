@@ -34,6 +34,8 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
         way = f"to view {given.legacy} as {dtype.legacy} (different element sizes)"
         if not shape:
             raise RuntimeError(f"self.dim() cannot be 0 {way}")
+        if before < after:
+            _require_multiple("self.size(-1)", shape[-1], after // before, way)
         if strides[-1] != 1:
             raise RuntimeError(f"self.stride(-1) must be 1 {way}, but got {strides[-1]}")
         if before > after:
@@ -41,8 +43,10 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
             shape = (*shape[:-1], shape[-1] * times)
             strides, offset = (*(s * times for s in strides[:-1]), 1), offset * times
         else:
-            _require_whole(way, after // before, shape, strides, offset)
             times = after // before
+            _require_multiple("self.storage_offset()", offset, times, way)
+            for i, step in enumerate(strides[:-1]):
+                _require_multiple(f"self.stride({i})", step, times, way)
             shape = (*shape[:-1], shape[-1] // times)
             strides, offset = (*(s // times for s in strides[:-1]), 1), offset // times
     result = alias(tensor, Geometry(shape, strides, offset), dtype.numpy)
@@ -61,10 +65,6 @@ def _require_plain(tensor: Tensor) -> None:
             )
 
 
-def _require_whole(way: str, times: int, shape, strides, offset: int) -> None:
-    named = [("self.size(-1)", shape[-1])]
-    named.append(("self.storage_offset()", offset))
-    named += [(f"self.stride({i})", s) for i, s in enumerate(strides[:-1])]
-    for name, value in named:
-        if value % times:
-            raise RuntimeError(f"{name} must be divisible by {times} {way}, but got {value}")
+def _require_multiple(name: str, value: int, times: int, way: str) -> None:
+    if value % times:
+        raise RuntimeError(f"{name} must be divisible by {times} {way}, but got {value}")
