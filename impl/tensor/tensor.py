@@ -274,6 +274,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         self._tangent = None
         return self
 
+    def untyped_storage(self):
+        """The storage. Raises NotImplementedError for the tensors of a function that is
+        differentiated, which torch wraps."""
+        if STATE.transforms and is_wrapped(self):
+            raise NotImplementedError(messages.WRAPPER_STORAGE)
+        return super().untyped_storage()
+
     def data_ptr(self) -> int:
         """The address of the first element. Raises RuntimeError for the tensors of a function that
         is differentiated, which torch wraps."""
@@ -311,15 +318,15 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise TypeError(messages.META_NUMPY)
         if self._raw.dtype.kind == "V":
             raise TypeError("Got unsupported ScalarType BFloat16")
-        if STATE.transforms and is_wrapped(self):
-            raise RuntimeError(messages.NO_POINTER)
-        if force:
-            return self.detach()._array()
-        if STATE.enabled and requires_grad(self):
+        if not force and STATE.enabled and requires_grad(self):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. "
                 "Use tensor.detach().numpy() instead."
             )
+        if STATE.transforms and is_wrapped(self):
+            raise RuntimeError(messages.NO_POINTER)
+        if force:
+            return self.detach()._array()
         if self._is_zerotensor():
             raise RuntimeError(
                 " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.memory_formats import sparse_coo as sparse_coo_layout
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.definition import Array, function
@@ -94,11 +95,29 @@ tensor_ops.dense_of_mask = lambda grad, mask: (
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """The elements that are not zero, as a sparse tensor; of `sparse_dim` sparse dimensions, or all
     (torch.Tensor.to_sparse). The gradient is dense."""
-    if layout is not None or blocksize is not None or dense_dim is not None:
+    if layout not in (None, sparse_coo_layout) or blocksize is not None or dense_dim is not None:
         raise NotImplementedError("to_sparse with a layout")
     if self.is_sparse:
+        if sparse_dim not in (None, self.sparse_dim()):
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+                "!=self.sparse_dim() is not supported"
+            )
         return self
+    if sparse_dim is not None:
+        _check_sparse_dim(sparse_dim, self.dim())
     return to_sparse_all(self) if sparse_dim is None else to_sparse_first(self, sparse_dim)
+
+
+def _check_sparse_dim(sparse_dim: int, ndim: int) -> None:
+    """Raise RuntimeError for a number of sparse dimensions that a dense tensor cannot have."""
+    if not 0 <= sparse_dim <= ndim:
+        raise RuntimeError(
+            f"dense_to_sparse: sparse_dim argument must be in [0,{ndim}] range, but {sparse_dim} "
+            "is given"
+        )
+    if not sparse_dim and ndim:
+        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
 
 
 @function(torch=False)
@@ -108,6 +127,8 @@ def to_dense(self, dtype=None, *, masked_grad=None):
     The gradient is sparse: at the indices of the tensor, or without `masked_grad` where it is not
     zero. A strided tensor is returned as it is.
     """
+    if self.is_sparse and dtype is not None:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     result = sparse_to_dense(self, masked_grad) if self.is_sparse else self
     return result if dtype is None else result.to(dtype)
 
