@@ -10,8 +10,8 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import warnings
 import zipfile
-from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -41,6 +41,12 @@ __all__ = [
     "save",
 ]
 
+_CORRUPTED = (
+    "PytorchStreamReader failed reading zip archive: failed finding central directory. This is an "
+    "internal miniz error. If you are seeing this error, there is a high likelihood that your "
+    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
+    "transferred incorrectly, or the file was modified after saving."
+)
 _ALIGNMENT = 64  # of the bytes of a storage in the archive
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # how files before torch 1.6 begin
 
@@ -102,20 +108,40 @@ def load(
             result, unless None, is the storage.
         weights_only: whether the file may hold tensors and plain data alone, or classes that
             `add_safe_globals` allows. It is the default; without it the file can run any code.
+        mmap: whether storages are read from the file when they are used; here they are read at
+            once, with the same elements.
 
-    Raises pickle.UnpicklingError for what `weights_only` does not allow, NotImplementedError for
-    memory mapping and for files before torch 1.6.
+    Raises pickle.UnpicklingError for what `weights_only` does not allow, RuntimeError for an
+    archive that is cut off, ValueError for `mmap` of anything but a path, NotImplementedError for
+    files before torch 1.6.
     """
     if weights_only is None:
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
-    if mmap:
-        raise NotImplementedError("torch.load with mmap=True")
+    if weights_only and pickle_load_args:
+        warnings.warn(
+            "pickle_load_args only works if `weights_only=False`.", UserWarning, stacklevel=2
+        )
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return _read(file, map_location, weights_only, pickle_load_args)
+    _check_seekable(f)
+    if mmap:
+        raise ValueError("f must be a file path in order to use the mmap argument")
     return _read(f, map_location, weights_only, pickle_load_args)
+
+
+def _check_seekable(f: IO[bytes]) -> None:
+    """Raise as the file does, with an advice, where it is none in which a place can be sought."""
+    try:
+        f.seek(f.tell())
+    except (io.UnsupportedOperation, AttributeError) as error:
+        raise type(error)(
+            f"{str(error).replace('tell', 'seek')}. You can only torch.load from a file that is "
+            "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from "
+            "it instead."
+        ) from None
 
 
 # -- archives -----------------------------------------------------------------------------------
@@ -181,14 +207,21 @@ def _read(file: IO[bytes], map_location, weights_only: bool, options: dict[str, 
         raise EOFError
     if not start.startswith(b"PK\x03\x04"):
         raise pickle.UnpicklingError(weights_error(f"Unsupported operand {start[0]}"))
-    with zipfile.ZipFile(file) as archive:
+    with _opened(file) as archive:
         name = archive.namelist()[0].partition("/")[0]
         storages = _Storages(archive, name, map_location)
         pickled = io.BytesIO(archive.read(f"{name}/data.pkl"))
         unpickler = WeightsUnpickler if weights_only else _Unpickler
-        reader = unpickler(pickled, **({} if weights_only else options))
+        reader = unpickler(pickled, **options)
         reader.persistent_load = storages.load  # type: ignore[method-assign, assignment]
         return reader.load()
+
+
+def _opened(file: IO[bytes]) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except zipfile.BadZipFile:
+        raise RuntimeError(_CORRUPTED) from None
 
 
 class _Unpickler(pickle.Unpickler):
@@ -229,7 +262,7 @@ class _Storages:
 
 def _moved(memory: Storage, location: str, map_location: Any) -> Storage:
     """The storage on the device that `map_location` wants."""
-    if isinstance(map_location, Callable):  # type: ignore[arg-type]
+    if not (map_location is None or isinstance(map_location, (str, bytes, dict, device))):
         result = map_location(memory, location)
         if result is not None:
             return result
@@ -237,7 +270,13 @@ def _moved(memory: Storage, location: str, map_location: Any) -> Storage:
         location = map_location.get(location, location)
     elif map_location is not None:
         location = str(map_location)
-    kind = device(location)
+    try:
+        kind = device(location)
+    except RuntimeError:
+        raise RuntimeError(
+            "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
+            f"{location})"
+        ) from None
     if kind.type == "cuda":
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "

@@ -104,7 +104,7 @@ class WeightsUnpickler(pickle.Unpickler):
     """An unpickler that finds the classes and functions above alone, and looks at the indices of
     sparse tensors, which may lie outside their size."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], *, encoding: str = "bytes") -> None:
         super().__init__(file)
         self.sparse: list[Tensor] = []
 

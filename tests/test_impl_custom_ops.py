@@ -1,8 +1,10 @@
 """Custom operators, `torch.ops`, and modes below autograd."""
 
+import functools
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 import impl as torch
@@ -147,8 +149,6 @@ def test_registrations_by_name():
     assert double(Y + 1).tolist() == [[20, 20], [20, 20]]
     with pytest.raises(RuntimeError, match="Could not find the operator t::nope"):
         torch.library.register_fake("t::nope")
-    with pytest.raises(NotImplementedError, match="register_vmap"):
-        double.register_vmap(lambda *args: None)
 
 
 def test_autocast_of_lists():
@@ -205,3 +205,79 @@ def test_a_node_does_not_keep_the_results_of_a_custom_operator():
         assert watched() is None
     finally:
         gc.enable()
+
+
+TRANSFORMED = """
+vmap(sine)(x)
+vmap(sine, in_dims=1, out_dims=1)(x)
+vmap(sine)(x.clone().requires_grad_()).grad_fn.name()
+vmap(grad(lambda a: sine(a).sum()))(x)
+vmap(lambda a: sine(x))(x)
+jvp(sine, (x,), (x,))
+jacfwd(sine)(x[0])
+vmap(both, in_dims=(0, None, None))(x, 2, x)
+vmap(ruled, in_dims=1)(x)
+vmap(vmap(ruled))(x)
+vmap(ruled)(x.clone().requires_grad_()).grad_fn.name()
+vmap(lambda a: listed([a]))(x)
+vmap(writing)(x.clone())
+sine(x, torch.tensor(2.0))
+sine(x, torch.tensor([2]))
+sine(x, torch.tensor([2.0, 3.0]))
+sine(x, np.float32(2))
+sine(x, 1, np.int64(2))
+sine(x, 1, torch.tensor(2.5))
+sine(x, 1, 2.5)
+sine(x, 1j)
+"""
+
+
+SCHEMAS = {
+    "sine": "(Tensor x, float f=1.0, int i=1) -> Tensor",
+    "both": "(Tensor x, int k, Tensor y) -> (Tensor, Tensor)",
+    "ruled": "(Tensor x) -> Tensor",
+    "listed": "(Tensor[] xs) -> Tensor",
+    "writing": "(Tensor(a!) x) -> ()",
+}
+
+
+@functools.cache
+def operators(library):
+    """Operators of a library, and its transforms: of the former one has a rule of vmap, and one
+    reads the memory of its argument."""
+    kernels = {
+        "sine": lambda x, f=1.0, i=1: library.from_numpy(np.array(np.sin(x.numpy()))) * (f * i),
+        "both": lambda x, k, y: (x * k, y + 1),
+        "ruled": lambda x: x * 3,
+        "listed": lambda xs: xs[0] * 1,
+        "writing": lambda x: x.add_(1) and None,
+    }
+    names = {}
+    for name, schema in SCHEMAS.items():
+        written = ("x",) if name == "writing" else ()
+        define = library.library.custom_op(f"mapped::{name}", mutates_args=written, schema=schema)
+        names[name] = define(kernels[name])
+    names["sine"].register_autograd(lambda ctx, g: g)
+    names["ruled"].register_autograd(lambda ctx, g: g)
+    names["ruled"].register_vmap(lambda info, dims, x: (names["ruled"](x.movedim(dims[0], 0)), 0))
+    for name in ("grad", "jvp", "vmap", "jacfwd"):
+        names[name] = getattr(library.func, name)
+    return {**names, "torch": library, "np": np}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", TRANSFORMED.strip().splitlines())
+def test_custom_operators_in_transforms_are_torchs(text):
+    found = []
+    for library in (pytest.importorskip("torch"), torch):
+        names = {**operators(library), "x": library.arange(6.0).reshape(3, 2)}
+        try:
+            found.append(repr(eval(text, names)))
+        except Exception as error:
+            found.append(f"{type(error).__name__}: {error}".splitlines()[0])
+    assert found[0] == found[1]
+
+
+def test_vmap_warns_of_an_operator_without_a_rule():
+    with pytest.warns(UserWarning, match="batching rule for mapped::sine"):
+        torch.func.vmap(operators(torch)["sine"])(torch.ones(2, 2))

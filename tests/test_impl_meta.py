@@ -230,3 +230,46 @@ def test_the_fast_path_is_not_taken():
     x = torch.ones(2, 3, device="meta")
     for tensor in (x, x[0], x.detach(), x.data, x.clone(), torch.ones((), device="meta")):
         assert tensor._strides is not None and tensor._dense_meta is None
+
+
+BOTH = """
+torch.func.jacrev(torch.sin)(x)
+torch.func.hessian(lambda x: x.sin().sum())(x)
+torch.func.vmap(torch.func.grad(lambda x: x.sin().sum()))(x)
+torch.autograd.functional.jacobian(torch.sin, x)
+torch.multinomial(x, 2)
+torch.poisson(x)
+torch.histc(x, bins=3)
+torch.isin(x, x)
+torch.linalg.matrix_rank(x)
+x.storage()
+x.storage().tolist()
+x.untyped_storage()[0]
+x.clone().set_(torch.ones(2))
+torch.ones(2).set_(x)
+x.clone().set_()
+"""
+
+
+@pytest.mark.parametrize("text", BOTH.strip().splitlines())
+@pytest.mark.filterwarnings("ignore")
+def test_functions_that_are_no_operators_are_torchs(text):
+    """On torch and on impl, without a draw from the generator of the CPU."""
+    libraries = pytest.importorskip("torch"), torch
+    found = []
+    for library in libraries:
+        library.manual_seed(0)
+        x = library.ones(2, 3, device="meta")
+        try:
+            row = repr(eval(text, {"torch": library, "x": x})).replace("impl.", "torch.")
+        except Exception as error:
+            row = f"{type(error).__name__}: {error}"
+        found.append([row, library.rand(1).item()])
+    assert found[0] == found[1]
+
+
+def test_autocast_of_the_cpu_leaves_tensors_of_the_meta_device():
+    x = torch.ones(2, 2, device="meta")
+    with torch.autocast("cpu"):
+        assert (x @ x).dtype is torch.float32
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.bfloat16

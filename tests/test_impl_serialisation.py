@@ -173,15 +173,57 @@ def test_wrong_indices_of_a_sparse_tensor_are_found():
 
 
 def test_files_of_other_forms_are_refused():
-    """The form before torch 1.6, and memory mapping; a directory that is not there."""
+    """The form before torch 1.6; a directory that is not there."""
     file = io.BytesIO()
     torch.save(torch.ones(1), file, _use_new_zipfile_serialization=False)
     file.seek(0)
     with pytest.raises(NotImplementedError, match=r"before 1\.6"):
         impl.load(file)
-    with pytest.raises(NotImplementedError, match="mmap"):
-        impl.load("x.pt", mmap=True)
     with pytest.raises(RuntimeError, match="Can not safely load weights"):
         impl.load(file, pickle_module=pickle, weights_only=True)
     with pytest.raises(RuntimeError, match="Parent directory"):
         impl.save(impl.ones(1), "/not/there/x.pt")
+
+
+LOADS = """
+load(path, mmap=True)
+load(file, mmap=True)
+load(file, encoding="ascii")
+load(file, map_location="foo")
+load(file, map_location=3)
+load(cut)
+load(3)
+load(None)
+"""
+
+
+@pytest.mark.parametrize("text", LOADS.strip().splitlines())
+def test_options_and_broken_files_are_torchs(text, tmp_path):
+    found = []
+    for library in (torch, impl):
+        path, file = tmp_path / "x.pt", io.BytesIO()
+        library.save([library.ones(2), 3], path)
+        library.save([library.ones(2), 3], file)
+        file.seek(0)
+        cut = io.BytesIO(file.getvalue()[:40])
+        names = {"load": library.load, "path": path, "file": file, "cut": cut}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                row = repr(eval(text, names))
+            except Exception as error:
+                row = f"{type(error).__name__}: {error}"
+        found.append([row, *(str(w.message) for w in caught)])
+    assert found[0] == found[1]
+
+
+def test_loading_into_a_module_of_the_meta_device_warns():
+    found = []
+    for library in (torch, impl):
+        module = library.nn.Linear(1, 1, device="meta")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            module.load_state_dict(library.nn.Linear(1, 1).state_dict())
+        found.append([str(w.message) for w in caught])
+    assert found[0] == found[1]
+    assert len(found[0]) == 2

@@ -14,7 +14,7 @@ from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.tensor import function_modes
-from impl.tensor.sparse_tensor import EXIST, SparseTensor
+from impl.tensor.sparse_tensor import EXIST, SPARSE, SparseTensor
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import ask, overriding
 
@@ -77,7 +77,7 @@ class ArgParser:
 
         Raises TypeError, in torch's words, where none of the signatures fits.
         """
-        if EXIST and args and not self.method and type(args[0]) is SparseTensor:
+        if EXIST and args and not self.method and type(args[0]) in SPARSE:
             own = vars(SparseTensor).get(self.name)
             if own is not None:
                 return own(*args, **named)

@@ -6,9 +6,14 @@ import functools
 
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
 from impl.arg_parser.parser import ArgParser, has_long, signatures
+from impl.core import messages
+from impl.core.meta_arrays import NeedsElements
 from impl.core.registry import FUNCTIONS, NATIVE, C
+from impl.core.state import STATE
+from impl.dispatch.meta_kernels import on_examples
 from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
+from impl.factories.generator import get_rng_state, set_rng_state
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
 
@@ -118,6 +123,11 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 elif method and types in gathered and not has_long(b, c, *more):
                     return call(a, (b, c, *more))
             return parse(_given(a, b, c, more), named)
+        except NeedsElements:
+            given = _given(a, b, c, more)
+            if writes or named.get("out") is not None:
+                raise
+            return _without_elements(lambda *args, **more: parse(args, more), given, named)
         except Exception as error:
             given = _given(a, b, c, more)
             parser.refuse_long_integers(given, named)
@@ -127,6 +137,21 @@ def parsed(call, name: str, texts: list[str], method: bool):
 
     parser.public = function
     return asking(function)
+
+
+def _without_elements(call, args: tuple, named: dict):
+    """The result on the meta device of a function that is no operator by itself, and looked at
+    elements: it is called with examples, and draws nothing from the generator of the CPU.
+
+    Raises NotImplementedError where a gradient would be wanted.
+    """
+    if STATE.enabled and any(isinstance(v, Tensor) and v.requires_grad for v in args):
+        raise NotImplementedError(messages.NO_DATA)
+    before = get_rng_state()
+    try:
+        return on_examples(call, args, named)
+    finally:
+        set_rng_state(before)
 
 
 def _given(a, b, c, more: tuple) -> tuple:

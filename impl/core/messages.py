@@ -41,6 +41,13 @@ TRANSFORMED = (
     "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call {0}() outside of a function being "
     "transformed instead."
 )
+# The begin of torch's text, which goes on with the backends that have a kernel.
+NO_KERNEL = (
+    "Could not run 'aten::{}' with arguments from the '{}' backend. This could be because the "
+    "operator doesn't exist for this backend, or was omitted during the selective/custom build "
+    "process (if using custom build)."
+)
+WRAPPER_STORAGE = "Cannot access storage of TensorWrapper"
 NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
 CAPTURED = (
     "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "

@@ -19,6 +19,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.devices import device
 from impl.core.dtypes import FLOATING, bfloat16, dtype, float16, float32, float64
+from impl.core.meta_arrays import MetaArray
 from impl.core.state import STATE
 from impl.dispatch.facts import CastPolicy
 from impl.tensor.tensor import Tensor, requires_grad
@@ -54,8 +55,11 @@ _CASTS: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
 
 
 def _is_eligible(value) -> bool:
+    """Whether autocast casts a value: a tensor of the CPU, of a floating dtype that is narrower
+    than float64."""
     return (
         isinstance(value, Tensor)
+        and type(value._raw) is not MetaArray
         and value.dtype.category == FLOATING
         and (value.dtype is not float64)
     )

@@ -13,7 +13,7 @@ from impl.core.dtypes import (
     bfloat16,
     float16,
 )
-from impl.core.meta_arrays import holds
+from impl.core.meta_arrays import NeedsElements, holds
 from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
@@ -307,6 +307,8 @@ class Operator(OperatorWrites):
         try:
             result = (kernel or self.kernel)(*raws)
         except ValueError as error:
+            if isinstance(error.__cause__, NeedsElements):  # a MetaArray was written to an array
+                raise error.__cause__ from None
             shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
             if self.elementwise and len(shapes) > 1:
                 text = messages.broadcast_on_meta if holds(raws) else messages.broadcast
@@ -344,6 +346,19 @@ class Operator(OperatorWrites):
         kernel = self._meta_kernel(raws) or self.kernel
         return meta_kernels.call(lambda given: kernel(*given), raws)
 
+    def record_list(self, args, outputs) -> None:
+        """Record the one output of an operator that takes a list of tensors, if one of these
+        requires grad."""
+        tensors = args[self.list_position]
+        if not (STATE.enabled and inference_mode.recordable(self, args)):
+            return
+        flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
+        if any(flags) and outputs[0]._raw.dtype in DIFFERENTIABLE:
+            edges = [gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)]
+            outputs[0]._node = self.node(args, outputs, 1, edges)
+            if STATE.node_creation_hooks:
+                created(outputs[0]._node)
+
     def _apply_list(self, args):
         position = self.list_position
         assert position is not None
@@ -357,14 +372,6 @@ class Operator(OperatorWrites):
             outputs = (dispatch_modes.called(self, args),)
         else:
             outputs = (self._output(self._joined(tensors, raws), raws, False, args),)
-        if STATE.enabled and inference_mode.recordable(self, args):
-            flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
-            if any(flags) and outputs[0]._raw.dtype in DIFFERENTIABLE:
-                edges = [
-                    gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
-                ]
-                outputs[0]._node = self.node(args, outputs, 1, edges)
-                if STATE.node_creation_hooks:
-                    created(outputs[0]._node)
+        self.record_list(args, outputs)
         forward_rules.propagate(self, args, outputs)
         return outputs[0]

@@ -6,6 +6,7 @@ their sparse kernels again.
 
 from __future__ import annotations
 
+from impl.core import messages
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.dispatch import forward_rules
@@ -24,6 +25,9 @@ def call(op, args):
     """
     raws, mask, _ = op._unwrap(args)
     outputs = _outputs(op, _run(op, raws))
+    if op.list_position is not None:
+        op.record_list(args, outputs)
+        mask = 0
     if mask:
         op.record(args, outputs, mask)
         outputs[op.differentiable_outputs[0]]._node._on_tensors()
@@ -34,12 +38,12 @@ def call(op, args):
 def view(op, args):
     """Apply a view operator to a sparse tensor."""
     source = args[0]
-    if op.sparse_kernel is None:
-        raise NotImplementedError(f"{op.name} of a sparse tensor")
-    result = over(op.sparse_kernel(source._raw, *args[1:]))
+    result = over(_run(op, (source._raw, *args[1:])))
     if STATE.enabled and source.requires_grad:
         op.record(args, (result,), 1)
         result._node._on_tensors()
+    if not result.is_sparse:  # the selected elements, summed: new memory
+        return result
     base = source if source._view is None else source._view.base
     result._storage = source._storage
     result._view = ViewMeta(base, DEFAULT, result._storage.version)
@@ -81,7 +85,7 @@ def assign(target: Tensor, result) -> None:
 
 def _run(op, raws):
     if op.sparse_kernel is None:
-        raise NotImplementedError(f"{op.name} of a sparse tensor")
+        raise NotImplementedError(messages.NO_KERNEL.format(op.name, "SparseCPU"))
     return op.sparse_kernel(*raws)
 
 

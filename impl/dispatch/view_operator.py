@@ -23,7 +23,7 @@ from impl.tape import inplace
 from impl.tensor import batched_tensor
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, geometry
-from impl.tensor.sparse_tensor import SparseTensor
+from impl.tensor.sparse_tensor import SPARSE
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import as_view, view_of
 
@@ -53,7 +53,7 @@ class ViewOperator(Operator):
         """The views of a tensor of any kind, in any mode."""
         if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
             return batch._applied(self, (tensor, *args))
-        if type(tensor) is SparseTensor:
+        if type(tensor) in SPARSE:
             return sparse_path.view(self, (tensor, *args))
         if not isinstance(tensor, Tensor):
             raise TypeError(

@@ -31,7 +31,7 @@ from impl.tensor.tensor import Tensor
 
 _SLOW = (
     "There is a performance drop because we have not yet implemented the batching rule for "
-    "aten::{}. Please file us an issue on GitHub so that we can prioritize its implementation."
+    "{}. Please file us an issue on GitHub so that we can prioritize its implementation."
 )
 _DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"}
 _SIZES = {"size", "input_sizes", "sizes", "repeats"}
@@ -210,6 +210,7 @@ def _unary(op, args: tuple, level) -> Any:
 
 def warn_slow(name: str) -> None:
     """Warn, as torch does, of an operator that has no rule there either."""
+    name = name if "::" in name else f"aten::{name}"
     warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
 
 

@@ -26,7 +26,6 @@ from impl.core.strides import (
 from impl.engine import sparse_accumulation
 from impl.tensor import memory_overlap, write
 from impl.tensor.lazy_conj import SOURCES, source_of
-from impl.tensor.sparse_tensor import SparseTensor
 from impl.tensor.tensor import Tensor, new
 
 # Several threads may accumulate into one leaf; a hook on a saved tensor may start a backward in
@@ -54,7 +53,7 @@ def accumulate(form, leaf: Tensor, gradient, version: int) -> None:
         # AccumulateLeaf 2, or else AccumulateLeaf 3
         if held is None:
             leaf._own_grad = _first(form, leaf, gradient, version)
-        elif type(held) is SparseTensor:
+        elif held.is_sparse:
             sparse_accumulation.accumulate_into(leaf, held, gradient)
         else:
             value = held._raw + gradient

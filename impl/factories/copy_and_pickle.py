@@ -68,6 +68,8 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
+    if not self.is_sparse:
+        self.untyped_storage()  # which a tensor that a transform wraps does not have
     made = self.new_empty([]) if overrides(self) else None
     if made is not None and type(made) is not type(self):
         raise RuntimeError(_NEW_EMPTY)

@@ -12,6 +12,7 @@ import numpy as np
 
 from impl.core.dtypes import COMPLEX, complex64, complex128, float64, get_default_dtype
 from impl.tensor import forward_grad
+from impl.tensor.sparse_tensor import SPARSE
 from impl.tensor.tensor import PLAIN, Tensor
 
 
@@ -178,8 +179,8 @@ def text(tensor, contents: str | None = None) -> str:
     raw, d = tensor._raw, tensor.dtype
     if tensor.is_meta:
         contents = "..."
-    name = type(tensor).__name__
-    prefix = "tensor(" if name == Tensor.__name__ or type(tensor) in PLAIN else f"{name}("
+    name, plain = type(tensor).__name__, PLAIN | SPARSE
+    prefix = "tensor(" if name == Tensor.__name__ or type(tensor) in plain else f"{name}("
     suffixes = []
     default = get_default_dtype()
     body = contents or ""

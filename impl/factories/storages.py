@@ -57,6 +57,12 @@ def __len__(self) -> int:
     return self.nbytes()
 
 
+def _require_elements(storage) -> None:
+    """Raise NotImplementedError for a storage of the meta device."""
+    if storage.device == META:
+        raise NotImplementedError("Not available for 'meta' device type")
+
+
 @method_of(Storage)
 def __getitem__(self, index):
     """A byte, or a storage over a range of the bytes."""
@@ -66,6 +72,7 @@ def __getitem__(self, index):
                 f"Trying to slice with a step of {index.step}, but only a step of 1 is supported"
             )
         return Storage(_bytes(self)[index])
+    _require_elements(self)
     if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
         raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
     return int(_bytes(self)[_place(self.nbytes(), index)])
@@ -96,7 +103,8 @@ def __repr__(self) -> str:
 
 @method_of(Storage)
 def tolist(self) -> list[int]:
-    """The bytes (torch.UntypedStorage.tolist)."""
+    """The bytes (torch.UntypedStorage.tolist). Raises NotImplementedError on the meta device."""
+    _require_elements(self)
     return _bytes(self).tolist()
 
 
@@ -264,7 +272,8 @@ class TypedStorage:
         return f"torch.{self.dtype.legacy}Storage"
 
     def tolist(self) -> list:
-        """The elements as Python numbers."""
+        """The elements as Python numbers. Raises NotImplementedError on the meta device."""
+        _require_elements(self)
         wide = self._elements.astype(np.float32) if self.dtype.numpy.kind == "V" else self._elements
         return wide.tolist()
 
@@ -311,11 +320,12 @@ class TypedStorage:
         return hash(self._untyped)
 
     def __repr__(self) -> str:
-        lines = [f" {value}" for value in self.tolist()]
+        lines = ["..."] if self.device == META else [f" {value}" for value in self.tolist()]
         return "\n".join(
             [
                 *lines,
-                f"[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]",
+                f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size "
+                f"{len(self)}]",
             ]
         )
 

@@ -93,6 +93,10 @@ class Transform:
         """Whether the function may write a tensor: it has made it or is given it."""
         return True
 
+    def primal(self, tensor: Tensor) -> Tensor:
+        """A tensor without its tangent of this transform, if that is one of forward mode."""
+        return dual_tensor.primal(tensor)
+
     @contextmanager
     def hooks_aside(self) -> Iterator[None]:
         """Run without hooks on saved tensors for the duration of a block."""
@@ -334,6 +338,10 @@ class Level(Transform):
             left = [None if edge is None or edge[0] not in kept else edge for edge in edges]
             if left != edges:
                 node._set_next_edges(left)
+
+    def primal(self, tensor: Tensor) -> Tensor:
+        """A tensor without the graph of this level, which stands for its tangent."""
+        return self._for_caller(tensor)
 
     def _for_caller(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or not physical(value).requires_grad:

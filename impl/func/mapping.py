@@ -114,10 +114,12 @@ def _joined(chunks: list, out_dims: Any) -> Any:
     spec = rows[0][1]
     places = _broadcast(out_dims, spec)
     assert places is not None
+    if None in places:
+        raise TypeError("cat(): argument 'dim' must be int, not NoneType")
     columns = zip(*(leaves for leaves, _ in rows), strict=True)
     return tree_unflatten(
         [
-            column[0] if place is None else FUNCTIONS["cat"](list(column), place)
+            FUNCTIONS["cat"](list(column), place)
             for column, place in zip(columns, places, strict=True)
         ],
         spec,
@@ -136,7 +138,7 @@ def check_randomness(randomness: str) -> None:
 def _arguments(name: str, in_dims: Any, args: tuple, kwargs: dict) -> tuple[list, list, TreeSpec]:
     """The leaves of the arguments, the dimension of each, and their structure."""
     begin = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{begin}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
             f"structure of inputs, got: {type(in_dims)}."
@@ -147,7 +149,7 @@ def _arguments(name: str, in_dims: Any, args: tuple, kwargs: dict) -> tuple[list
             "trying to vmap over a function with no inputs. The latter is unsupported."
         )
     leaves, spec = tree_flatten(args)
-    dims = _broadcast(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    dims = _broadcast(in_dims, spec)
     if dims is None:
         raise ValueError(
             f"{begin}: in_dims is not compatible with the structure of `inputs`. in_dims has "
@@ -191,9 +193,11 @@ def _broadcast(dims: Any, spec: TreeSpec) -> list | None:
     if spec.is_leaf():
         return None
     kind = list if spec.type is list else tuple if issubclass(spec.type, tuple) else spec.type
-    parts = list(dims.values()) if isinstance(dims, dict) else dims
-    if not isinstance(dims, kind) or len(parts) != len(spec.children_specs):
+    if not isinstance(dims, kind) or len(dims) != len(spec.children_specs):
         return None
+    if isinstance(dims, dict) and tree_flatten(dims)[1].context != spec.context:
+        return None
+    parts = list(dims.values()) if isinstance(dims, dict) else dims
     found: list = []
     for part, child in zip(parts, spec.children_specs, strict=True):
         inner = _broadcast(part, child)

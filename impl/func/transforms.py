@@ -86,12 +86,20 @@ def _raised(level: Level, args: tuple, argnums: int | tuple[int, ...]) -> tuple[
 
 
 def check_argnums(argnums: Any) -> None:
-    """Raise RuntimeError for anything but an integer or a tuple of them."""
+    """Raise RuntimeError for anything but an integer or a tuple of distinct ones."""
     if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if isinstance(argnums, tuple):
+        if not argnums:
+            raise RuntimeError("argnums must be non-empty")
+        if len(set(argnums)) != len(argnums):
+            raise RuntimeError(f"argnums elements must be unique, got {argnums}")
 
 
 def check_argnum(args: tuple, number: int) -> None:
+    """Raise RuntimeError for a number that is no integer, or not one of an argument."""
+    if not isinstance(number, int):
+        raise RuntimeError(f"argnum must be int, got: {type(number)}")
     if not -len(args) <= number < len(args):
         raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
 
@@ -124,7 +132,9 @@ def _check_scalar(value: Any) -> None:
         )
 
 
-def _pulled(level: Level, outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
+def _pulled(
+    level: Level, outputs: list, inputs: list, cotangents: list, retain_graph: bool = True
+) -> list[Tensor]:
     """The gradients of some outputs, with a graph; zeros where there is none."""
     with level.passing():
         pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if is_recorded(o)]
@@ -134,21 +144,31 @@ def _pulled(level: Level, outputs: list, inputs: list, cotangents: list) -> list
         seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
         with recorded():
             found = gradients(
-                ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
+                ends,
+                inputs,
+                seeds,
+                retain_graph=retain_graph,
+                create_graph=True,
+                allow_unused=True,
             )
     _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
 def _normal(seed: Tensor) -> Tensor:
-    """A cotangent that may be saved: of an inference tensor, a normal one over its memory."""
+    """A cotangent that may be saved: of an inference tensor, a normal one over its memory.
+
+    Anything but a tensor is left to the engine, which raises TypeError.
+    """
+    if not isinstance(seed, Tensor):
+        return seed
     value = physical(seed)
     return hidden(as_normal(value.detach()), seed) if value.is_inference() else seed
 
 
 def _forget_writes(made, given) -> None:
     """Reset the versions of new tensors: torch counts writes on wrappers, which it takes off."""
-    kept = {id(physical(t)._storage) for t in given if t is not None}
+    kept = {id(physical(t)._storage) for t in given if isinstance(t, Tensor)}
     for one in made:
         tensor = None if one is None else physical(one)
         if tensor is not None and id(tensor._storage) not in kept and not tensor._uncounted:
@@ -183,7 +203,8 @@ def vjp_of(func: Callable, args: tuple, argnums: int | tuple[int, ...] | None, h
             )
         level.caller_records = STATE.enabled
         since = next_sequence()
-        return level.lowered(tree_unflatten(_pulled(level, outputs, inputs, seeds), spec), since)
+        found = _pulled(level, outputs, inputs, seeds, retain_graph)
+        return level.lowered(tree_unflatten(found, spec), since)
 
     wrapper.__qualname__ = "_vjp_with_argnums.<locals>.wrapper"
     results = level.lowered(value), wrapper

@@ -53,7 +53,7 @@ def register_autograd(
     _found(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
+def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable | None:
     """See `CustomOpDef.register_vmap` (torch.library.register_vmap)."""
     return _found(op).register_vmap(func)
 

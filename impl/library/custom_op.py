@@ -14,6 +14,7 @@ from impl.core.state import STATE
 from impl.dispatch.autocast import autocast
 from impl.dispatch.dispatch_modes import dispatched
 from impl.dispatch.op_overload import OpOverload, namespace
+from impl.library import batching
 from impl.library.generated_backward import flattened, function_of, recorded
 from impl.library.schema import FunctionSchema, parsed_schema, schema_of
 from impl.tensor.tensor import Tensor, requires_grad
@@ -38,6 +39,7 @@ class CustomOpDef:
         self.schema = schema
         self.backward: Callable | None = None
         self.setup_context: Callable | None = None
+        self.vmap_rule: Callable | None = None
         self._function = function
         self._kernels: dict[str | None, Callable] = {}
         self._disabled: set[str] = set()
@@ -64,6 +66,10 @@ class CustomOpDef:
         positional, named = self.schema.matched(args, kwargs)
         if STATE.autocast is not None and "cpu" in self._autocast:
             return self._called_cast("cpu", *positional, **named)
+        if STATE.transforms and STATE.transforms[-1].forward:
+            return batching.without_tangents(self, positional, named)
+        if (level := batching.level_of(positional)) is not None:
+            return batching.mapped(self, positional, named, level)
         tensors = [value for value in flattened(positional) if isinstance(value, Tensor)]
         if STATE.enabled and any(map(requires_grad, tensors)):
             return recorded(self, positional, named)
@@ -156,12 +162,17 @@ class CustomOpDef:
             )
         self.backward, self.setup_context = backward, setup_context
 
-    def register_vmap(self, func: Callable | None = None) -> Callable:
-        """Raise NotImplementedError: vmap maps over examples here, and would ask no batching
-        rule."""
-        raise NotImplementedError(
-            f"register_vmap of {self}: vmap calls an operator for each example, and asks no rule"
-        )
+    def register_vmap(self, func: Callable | None = None) -> Callable | None:
+        """Register the rule of `vmap`, `func(info, in_dims, *args)`, which returns the results for
+        the whole batch and their dimensions; without it, a decorator."""
+
+        def register(function: Callable) -> None:
+            self.vmap_rule = function
+
+        if func is None:
+            return register
+        register(func)
+        return None
 
     def register_autocast(self, device_type: str, cast_inputs: dtype) -> Callable:
         """Register the dtype to which floating-point arguments are cast under autocast; returns the

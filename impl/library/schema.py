@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from impl.core.devices import device
 from impl.core.dtypes import dtype
 from impl.core.named_types import type_name
@@ -157,8 +159,7 @@ class FunctionSchema:
         return argument.default
 
     def _checked(self, argument: Argument, value: Any, place: int) -> Any:
-        if argument.type == "float" and type(value) in (int, bool):
-            return float(value)
+        value = _as_number(argument.type.removesuffix("?"), value)
         if _fits(argument.type, value):
             return value
         base, _, rest = argument.type.partition("[")
@@ -176,6 +177,26 @@ class FunctionSchema:
             f"instead found type '{shown}'.\nPosition: {place}\nValue: {value!r}\n"
             f"Declaration: {self}\nCast error details: {cause}"
         )
+
+
+def _as_number(kind: str, value: Any) -> Any:
+    """A number, or a tensor or array with one element, as a parameter of a plain type takes it; any
+    other value as it is."""
+    one = _NUMBERS.get(kind)
+    if one is None or isinstance(value, one):
+        return value
+    if isinstance(value, Tensor):
+        return one(value) if value.numel() == 1 else value
+    return one(value) if isinstance(value, _CONVERTED[one]) else value
+
+
+_NUMBERS: dict[str, Any] = {"float": float, "SymInt": int, "int": int, "bool": bool}
+# The other values that are converted to each of these types.
+_CONVERTED: dict[Any, tuple] = {
+    float: (int, np.floating, np.integer),
+    int: (np.integer,),
+    bool: (int, np.bool_),
+}
 
 
 def _is_default(value: Any, argument: Argument) -> bool:

@@ -18,8 +18,9 @@ from impl.factories.copy_and_pickle import own_attributes, with_state
 from impl.factories.creation import empty
 from impl.factories.printing import text
 from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.sparse_tensor import SPARSE, SparseTensor
 from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields, new
-from impl.tensor.torch_function import disabled, overrides
+from impl.tensor.torch_function import SILENT, disabled, overrides
 
 
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
@@ -57,7 +58,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
             raise RuntimeError(messages.ONLY_FLOATING)
         if requires_grad:
             inference_mode.check_flag(source)
-        result = blank(cls)
+        result = blank(_SparseParameter if source.is_sparse and cls is Parameter else cls)
         copy_fields(result, source)
         result._requires_grad = bool(requires_grad)
         return result
@@ -81,12 +82,23 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         shown = text(self, tensor_contents)
-        if type(self) is not Parameter:
+        if type(self) not in (Parameter, _SparseParameter):
             shown = f"Parameter({shown})"
         return "Parameter containing:\n" + shown
 
 
+class _SparseParameter(SparseTensor, Parameter):  # type: ignore[metaclass]
+    """A Parameter over a sparse tensor."""
+
+    __deepcopy__ = Parameter.__deepcopy__
+    __reduce_ex__ = Parameter.__reduce_ex__
+    __repr__ = Parameter.__repr__
+
+
+_SparseParameter.__name__ = _SparseParameter.__qualname__ = "Parameter"  # torch has only one class
+SPARSE.add(_SparseParameter)
 PLAIN.add(Parameter)
+SILENT.add(_SparseParameter)
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks) -> Any:

@@ -75,8 +75,8 @@ def applied(cls, base, args: tuple, level) -> Any:
             return cls.apply(*args)
     if own and stack[-1] is level:
         with transforms(stack[:-1]):
-            outputs, out_dims = _called(cls, level, dims, values)
-        return _wrapped(outputs, out_dims, level)
+            outputs, out_dims = called(cls.vmap, level, dims, values)
+        return wrapped(outputs, out_dims, level)
     rule = _Rule(cls, level, dims, stack)
     mapped: Any = type(
         f"Vmapped{cls.__name__}",
@@ -91,7 +91,7 @@ def applied(cls, base, args: tuple, level) -> Any:
     )
     with transforms(stack[: stack.index(level)]):
         outputs = mapped.apply(*values)
-    return _wrapped(outputs, rule.out_dims, level)
+    return wrapped(outputs, rule.out_dims, level)
 
 
 @contextmanager
@@ -108,9 +108,9 @@ def transforms(stack: tuple) -> Iterator[None]:
         STATE.fast_path_blockers -= 1
 
 
-def _called(cls, level, dims: tuple, values: tuple) -> tuple:
-    """The outputs of a Function's `vmap` method, and their dimensions."""
-    result = cls.vmap(VmapInfo(level.size, level.randomness), dims, *values)
+def called(rule, level, dims: tuple, values: tuple) -> tuple:
+    """The outputs of a rule, such as a Function's `vmap` method, and their dimensions."""
+    result = rule(VmapInfo(level.size, level.randomness), dims, *values)
     if not isinstance(result, tuple):
         raise RuntimeError(_PAIR.format(f"a {type(result)}"))
     if len(result) != 2:
@@ -118,7 +118,7 @@ def _called(cls, level, dims: tuple, values: tuple) -> tuple:
     return result
 
 
-def _wrapped(outputs: Any, out_dims: Any, level) -> Any:
+def wrapped(outputs: Any, out_dims: Any, level) -> Any:
     """The outputs as batched tensors, each by its dimension."""
     if not isinstance(outputs, tuple):
         if isinstance(out_dims, (tuple, list)):
@@ -166,13 +166,13 @@ class _Rule:
 
     def own_forward(self, *values):
         with transforms(self.stack[: self.stack.index(self.level)]):
-            outputs, self.out_dims = _called(self.cls, self.level, self.dims, values)
-        _wrapped(outputs, self.out_dims, self.level)  # which looks at the dimensions
+            outputs, self.out_dims = called(self.cls.vmap, self.level, self.dims, values)
+        wrapped(outputs, self.out_dims, self.level)  # which looks at the dimensions
         return outputs
 
     def setup_context(self, ctx, inputs, output):
         with self._entered():
-            shown = _wrapped(output, self.out_dims, self.level)
+            shown = wrapped(output, self.out_dims, self.level)
             self.cls.setup_context(_Context(ctx, self), self._shown(inputs), shown)
 
     def backward(self, ctx, *gradients):

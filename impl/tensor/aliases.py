@@ -57,7 +57,7 @@ def _data(self) -> Tensor:
 def _set_data(self, value) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-    if value.is_meta != self.is_meta:
+    if value.is_meta != self.is_meta or value.is_sparse != self.is_sparse:
         raise RuntimeError(messages.SET_DATA_DEVICE)
     if requires_grad(self) and value.dtype.category < FLOATING:
         raise RuntimeError(

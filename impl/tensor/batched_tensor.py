@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
@@ -63,7 +64,7 @@ class BatchedTensor(Tensor):
     _value: Tensor
     _dim: int  # the mapped dimension of the value
     _level: Any  # the transform that maps it, an `impl.func.levels.VmapLevel`
-    _shape_only: np.ndarray
+    _shape_only: Any
 
     @property
     def _raw(self):
@@ -80,8 +81,11 @@ class BatchedTensor(Tensor):
         self._value, self._dim = value, dim
         shape, strides = [*value._raw.shape], [*value.stride()]
         del shape[dim], strides[dim]
-        blank_array = np.broadcast_to(np.zeros((), value._raw.dtype), shape)
-        self._shape_only = blank_array.view(_NoElements)
+        if is_meta(value._raw):
+            self._shape_only = MetaArray(shape, value._raw.dtype)
+        else:
+            blank_array = np.broadcast_to(np.zeros((), value._raw.dtype), shape)
+            self._shape_only = blank_array.view(_NoElements)
         row_major = tuple(strides) == contiguous_strides(tuple(shape))
         self._strides = None if row_major else tuple(strides)
         self._offset = value._offset

@@ -85,6 +85,9 @@ class SparseTensor(Tensor):
         return result
 
 
+SPARSE: set[type] = {SparseTensor}
+"""The classes of sparse tensors: besides this one, that of sparse Parameters."""
+
 SparseTensor.__name__ = SparseTensor.__qualname__ = Tensor.__name__  # torch has only one class
 SparseTensor.__module__ = Tensor.__module__
 
@@ -113,4 +116,4 @@ def over(raw) -> Tensor:
 
 def holds(args) -> bool:
     """Whether an argument, or an element of a list of them, is sparse."""
-    return any(type(a) is SparseTensor or (type(a) in (list, tuple) and holds(a)) for a in args)
+    return any(type(a) in SPARSE or (type(a) in (list, tuple) and holds(a)) for a in args)

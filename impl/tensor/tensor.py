@@ -274,6 +274,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         self._tangent = None
         return self
 
+    def untyped_storage(self):
+        """The storage. Raises NotImplementedError for the tensors of a function that is
+        differentiated, which torch wraps."""
+        if STATE.transforms and is_wrapped(self):
+            raise NotImplementedError(messages.WRAPPER_STORAGE)
+        return super().untyped_storage()
+
     def data_ptr(self) -> int:
         """The address of the first element. Raises RuntimeError for the tensors of a function that
         is differentiated, which torch wraps."""
@@ -308,14 +315,16 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as an array, without a copy."""
         if type(self._raw) is MetaArray:
+            if force:
+                raise NotImplementedError(messages.NO_DATA)
             raise TypeError(messages.META_NUMPY)
-        if STATE.transforms and is_wrapped(self):
-            raise RuntimeError(messages.NO_POINTER)
         if not force and STATE.enabled and requires_grad(self):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. "
                 "Use tensor.detach().numpy() instead."
             )
+        if STATE.transforms and is_wrapped(self):
+            raise RuntimeError(messages.NO_POINTER)
         if not force and self._is_zerotensor():
             raise RuntimeError(
                 " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."

@@ -17,8 +17,10 @@ from impl.core.state import STATE
 from impl.core.strides import unboxed
 from impl.dispatch.out import fill_out
 from impl.dispatch.record import underived_write
+from impl.factories.creation.layouts import is_sparse_layout, made_sparse
 from impl.factories.creation.placement import made_on_meta, place_of
 from impl.tensor.allocation import empty_like
+from impl.tensor.sparse_tensor import EXIST
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.tensor import requires_grad as requires_grad_of
 
@@ -64,6 +66,13 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if requires_grad is not False:
             check_flag(name, requires_grad)
         source = args[0] if is_like and args else None
+        if (layout is not None or EXIST) and is_sparse_layout(layout, source) and target is None:
+            shape = None if sized is None else size
+            kind = named.get("dtype")
+            return required(made_sparse(name, shape, source, kind), requires_grad)
+        if source is not None and source.is_sparse:  # strided, like it in all but the layout
+            source = new(np.empty(source.shape, source._raw.dtype))
+            args = (source, *args[1:])
         placed = device is not None or source is not None or STATE.default_devices
         on_meta = placed and is_meta_device(place_of(device, source))
         if sized is not None and size and min(size) < 0:

@@ -14,6 +14,11 @@ from impl.nn.parameter import Parameter, is_lazy
 from impl.tensor.tensor import Tensor
 
 _EXTRA = "_extra_state"
+_NO_OP = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+    "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
+    "state dictionary to their corresponding key in the module instead of copying them in place?)"
+)
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -254,6 +259,8 @@ def _load_one(module, name, key, target, value: Any, assign: bool, errors: list[
                 f"checkpoint, the shape in current model is {target.shape}."
             )
             return
+    if target.is_meta and not value.is_meta and not assign:
+        warnings.warn(_NO_OP.format(key), UserWarning, stacklevel=2)
     try:
         _assign_or_copy(module, name, target, value, assign)
     except Exception as error:

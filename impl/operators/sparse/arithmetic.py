@@ -6,13 +6,16 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.memory_formats import contiguous_format, preserve_format
+from impl.core.registry import OPERATORS
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.record import check_write
 from impl.dispatch.sparse_operator import is_sparse
 from impl.dispatch.sparse_path import assign
+from impl.operators.activations.activations import relu
 from impl.operators.copies.conversions import to_copy
 from impl.operators.copies.copies import clone_layout
-from impl.operators.pointwise import rounding
+from impl.operators.linalg.norms import vector_norm_dims
+from impl.operators.pointwise import comparison, rounding
 from impl.operators.pointwise.arithmetic import (
     add,
     add_scalar,
@@ -22,20 +25,25 @@ from impl.operators.pointwise.arithmetic import (
     neg,
     sub,
 )
-from impl.operators.pointwise.division import true_div
+from impl.operators.pointwise.division import floor_divide, floor_divide_scalar, true_div
 from impl.operators.pointwise.exponential import expm1, log1p
-from impl.operators.pointwise.power import sqrt
+from impl.operators.pointwise.frexp import deg2rad, rad2deg
+from impl.operators.pointwise.power import pow_scalar, sqrt
+from impl.operators.pointwise.special import erf, erfinv
 from impl.operators.pointwise.trigonometry import asin, asinh, atan, atanh, sin, sinh, tan, tanh
-from impl.operators.products.matmul import mm, mv
 from impl.operators.reductions.reductions import sum_all
 from impl.operators.views.transposition import permute_, t, transpose
 from impl.tensor.sparse_tensor import SparseTensor, alias
+from impl.tensor.tensor import Tensor
 
 _ORDER = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 # Functions that are zero at zero: they are applied to the stored elements, once summed.
 _ZERO_AT_ZERO: tuple = (
-    *(asin, asinh, atan, atanh, sin, sinh, tan, tanh, expm1, log1p, sqrt),
+    *(asin, asinh, atan, atanh, sin, sinh, tan, tanh, expm1, log1p, sqrt, relu),
     *(rounding.abs_, rounding.sgn, rounding.sign, rounding.ceil, rounding.floor, rounding.trunc),
+    *(rounding.round_whole, rounding.signbit, deg2rad, rad2deg, erf, erfinv),
+    *(OPERATORS["isnan"], OPERATORS["isinf"], comparison.isposinf, comparison.isneginf),
+    *(floor_divide, floor_divide_scalar),
 )
 
 
@@ -105,6 +113,27 @@ for _operator in _ZERO_AT_ZERO:
     _operator.sparse_kernel = _on_elements(_operator.kernel)
 
 
+@pow_scalar.sparse
+def _pow_scalar(self, exponent):
+    if exponent == 0:
+        raise RuntimeError(
+            "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor "
+            "dense"
+        )
+    return _on_elements(pow_scalar.kernel)(self, exponent)
+
+
+@vector_norm_dims.sparse
+def _vector_norm(self, ord, dim, keepdim, dtype=None):
+    """The norm of all elements, once summed (norm_sparse)."""
+    if dim and len(dim) < self.ndim:
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or "
+            "contain all dimensions of the input"
+        )
+    return vector_norm_dims.kernel(self.coalesce().values, ord, None, False, dtype)
+
+
 @transpose.sparse
 def _transpose(self, dim0, dim1):
     order = list(range(self.ndim))
@@ -120,26 +149,6 @@ def _permute(self, dims):
 @t.sparse
 def _t(self):
     return self.T
-
-
-def product(sparse: SparseArray, dense: np.ndarray) -> np.ndarray:
-    """The product of a sparse matrix and a dense one, added up in the order of the elements."""
-    result = np.zeros((sparse.shape[0], dense.shape[1]), dense.dtype)
-    rows, columns = sparse.indices
-    np.add.at(result, rows, sparse.values[:, None] * dense[columns])
-    return result
-
-
-@mm.sparse
-def _mm(self, mat2):
-    if is_sparse(self) and not is_sparse(mat2):
-        return product(self, mat2)
-    raise NotImplementedError("mm of these layouts")
-
-
-@mv.sparse
-def _mv(self, vec):
-    return _mm(self, vec[:, None])[:, 0]
 
 
 # -- methods ------------------------------------------------------------------------------------
@@ -177,6 +186,14 @@ def _data(self):
     return result
 
 
+def _set_data(self, value) -> None:
+    """Take over the elements of another sparse tensor, and keep the version counter."""
+    if not (isinstance(value, Tensor) and value.is_sparse):
+        return Tensor.data.__set__(self, value)  # which raises
+    self._raw = alias(value._raw)
+    self._strides = value._strides
+
+
 def _contiguous(self, memory_format=contiguous_format):
     """Raises RuntimeError for any memory format (torch.Tensor.contiguous)."""
     if memory_format is preserve_format:
@@ -188,7 +205,7 @@ for _name, _method in (
     ("clone", _clone),
     ("contiguous", _contiguous),
     ("copy_", _copy),
-    ("data", property(_data)),
+    ("data", property(_data, _set_data)),
     ("zero_", _zero),
 ):
     setattr(SparseTensor, _name, _method)

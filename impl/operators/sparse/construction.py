@@ -62,7 +62,7 @@ def _as_tensor(data, dtype) -> Tensor:
 
 @function(method=False)
 def sparse_coo_tensor(
-    indices,
+    indices=None,
     values=None,
     size=None,
     *,
@@ -91,12 +91,14 @@ def sparse_coo_tensor(
     if check_invariants is None:
         warnings.warn(_UNCHECKED, UserWarning, stacklevel=2)
     if values is None:
-        shape = tuple(indices)
+        shape = tuple(size if indices is None else indices)
         kind = get_default_dtype() if dtype is None else dtype
         raw = SparseArray(np.zeros((len(shape), 0), np.int64), np.zeros(0, kind.numpy), shape, True)
         return flagged("sparse_coo_tensor", sparse_tensor(raw), requires_grad)
     places = _as_tensor(indices, None)
     elements = _as_tensor(values, dtype)
+    if not elements._raw.ndim:
+        elements = elements.reshape(1)
     if places._raw.dtype != np.int64:
         places = places.to(int64)
     shape = check_parts(places._raw, elements._raw, size, check_invariants)

@@ -168,6 +168,8 @@ def to_dense(self, dtype=None, *, masked_grad=None):
     The gradient is sparse: at the indices of the tensor, or without `masked_grad` where it is not
     zero. A strided tensor is returned as it is.
     """
+    if self.is_sparse and dtype is not None:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     result = sparse_to_dense(self, masked_grad) if self.is_sparse else self
     return result if dtype is None else result.to(dtype)
 

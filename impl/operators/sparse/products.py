@@ -10,15 +10,45 @@ import scipy.sparse
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.definition import Array
-from impl.dispatch.sparse_operator import sparse_operator
+from impl.dispatch.sparse_operator import is_sparse, sparse_operator
 from impl.factories.creation import zeros
-from impl.operators.sparse.arithmetic import product
+from impl.operators.products.addmm import addmm as dense_addmm
+from impl.operators.products.matmul import mm as dense_mm
+from impl.operators.products.matmul import mv
 from impl.operators.sparse.construction import elements_at, sparse_coo
 
 _BETA = (
     "Sparse CSR tensor support is in beta state. If you miss a functionality in the sparse tensor "
     "support, please submit a feature request to https://github.com/pytorch/pytorch/issues."
 )
+
+
+def product(sparse: SparseArray, dense: np.ndarray) -> np.ndarray:
+    """The product of a sparse matrix and a dense one, added up in the order of the elements."""
+    result = np.zeros((sparse.shape[0], dense.shape[1]), dense.dtype)
+    rows, columns = sparse.indices
+    np.add.at(result, rows, sparse.values[:, None] * dense[columns])
+    return result
+
+
+@dense_mm.sparse
+def _mm(self, mat2):
+    """The product of two matrices: sparse if both are, and laid out by columns if the second is."""
+    if not is_sparse(mat2):
+        return product(self, mat2)
+    return sparse_matmul.kernel(self, mat2) if is_sparse(self) else product(mat2.T, self.T).T
+
+
+@mv.sparse
+def _mv(self, vec):
+    return _mm(self, vec[:, None])[:, 0]
+
+
+@dense_addmm.sparse
+def _addmm(self, mat1, mat2, beta=1, alpha=1):
+    result = _mm(mat1, mat2)
+    result = result if alpha == 1 else result * result.dtype.type(alpha)
+    return result if beta == 0 else self * result.dtype.type(beta) + result
 
 
 @sparse_operator("SparseAddmmBackward0")
@@ -79,6 +109,8 @@ def mm(mat1, mat2, reduce=None):
         raise NotImplementedError("sparse.mm with reduce")
     if mat1.is_sparse and mat2.is_sparse:
         return sparse_matmul(mat1, mat2)
+    if not mat1.is_sparse:
+        return dense_mm(mat1, mat2)
     return sparse_addmm(zeros(mat1.shape[0], mat2.shape[1], dtype=mat2.dtype), mat1, mat2, 0, 1)
 
 

@@ -50,7 +50,7 @@ def sum(input, dim=None, dtype=None):
     Sparse unless all sparse dimensions are summed over. The gradient has the indices of `input`.
     """
     if dtype is not None:
-        raise NotImplementedError("sparse.sum with a dtype")
+        return sum(input.to(dtype), dim)
     if dim is None:
         return input.coalesce().values().sum()
     dims = [dim] if isinstance(dim, int) else dim

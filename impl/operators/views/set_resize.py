@@ -6,6 +6,7 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.memory_formats import preserve_format, suggested
+from impl.core.meta_arrays import MetaArray
 from impl.core.sizes import check_count, sizes_given
 from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
@@ -92,12 +93,20 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     check_write(self, recorded)
     edges = edges_of(self, *others) if recorded else []
     if source is None:
-        source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
+        blank = MetaArray((0,), self._raw.dtype) if self.is_meta else np.empty(0, self._raw.dtype)
+        source, size = Storage(blank), (0,)
     if isinstance(source, Storage):
         count = source.nbytes() // self._raw.dtype.itemsize
         memory, target = source, Geometry((count,), (1,), 0)
     else:
         memory, target = source.untyped_storage(), geometry(source)
+    theirs = memory.device  # type: ignore[attr-defined]
+    if theirs != self.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on '
+            f'different device "{theirs}".  This is no longer allowed; the devices must '
+            "match."
+        )
     if size is not None:
         target = _placed(self, memory, target.offset + storage_offset, tuple(size), stride)
     self._raw = strided(elements(memory, self._raw.dtype), *target)

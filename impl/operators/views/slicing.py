@@ -32,21 +32,26 @@ def select(self: Geometry, dim, index) -> Geometry:
 
     Raises IndexError out of range.
     """
-    ndim = len(self.shape)
-    if not ndim:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim = wrap_dim(dim, ndim)
-    index, size = _python.index(index), self.shape[dim]
-    if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(self.shape)} at "
-            f"dimension {dim}"
-        )
+    dim, index = check_select(self.shape, dim, index)
     return Geometry(
         _without(self.shape, dim),
         _without(self.strides, dim),
-        self.offset + index % size * self.strides[dim],
+        self.offset + index * self.strides[dim],
     )
+
+
+def check_select(shape, dim, index) -> tuple[int, int]:
+    """The dimension and the index, neither negative. Raises IndexError out of range."""
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, len(shape))
+    index, size = _python.index(index), shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(shape)} at "
+            f"dimension {dim}"
+        )
+    return dim, index % size
 
 
 @operator(function=False, method=False, batching="dims")

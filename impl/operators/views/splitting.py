@@ -297,6 +297,8 @@ dsplit = _split_along("dsplit", 2, 3)
 def _iterate(self):
     if not self._raw.ndim:
         raise TypeError("iteration over a 0-d tensor")
+    if self.is_sparse:
+        return iter([tensor_ops.select(self, 0, i) for i in range(len(self))])
     return iter(unbind(self, 0))
 
 
