@@ -298,8 +298,8 @@ def store_resized(name: str, out, result):
 
 def storing_same(*texts: str, order=None):
     """As `store`, but RuntimeError for an `out=` of another dtype than the result's: a text for
-    each result, which may name its dtype and that of `out=`; the results are looked at in `order`,
-    if given."""
+    each result, which may name its dtype and that of `out=`, and the types of such tensors; the
+    results are looked at in `order`, if given."""
 
     def storing(name: str, out, result):
         outs, results = (out, result) if isinstance(result, tuple) else ((out,), (result,))
@@ -307,7 +307,8 @@ def storing_same(*texts: str, order=None):
             for place in order or range(len(texts)):
                 one, expected = outs[place], results[place].dtype
                 if isinstance(one, Tensor) and one.dtype is not expected:
-                    raise RuntimeError(texts[place].format(expected, one.dtype))
+                    types = messages.tensor_type(expected), messages.tensor_type(one.dtype)
+                    raise RuntimeError(texts[place].format(expected, one.dtype, *types))
         return store(name, out, result)
 
     return storing

@@ -257,10 +257,9 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     median.__doc__ = f"The lower median{words} (torch.{name})."
     wrong = (
         "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but "
-        "type torch.{1.legacy}Tensor does not equal torch.{0.legacy}Tensor (while checking "
-        "arguments for median)",
+        "type {3} does not equal {2} (while checking arguments for median)",
         "Expected tensor for argument #1 'indices' to have scalar type {0.legacy}; but got "
-        "CPU{1.legacy}Type instead (while checking arguments for median)",
+        "{3} instead (while checking arguments for median)",
     )
     function(name, out=True, storing=storing_same(*wrong, order=(1, 0)), derived=(0,))(median)
 
