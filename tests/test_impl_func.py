@@ -34,6 +34,8 @@ CASES = [
     "vmap(lambda a, s: a * s, in_dims=(0, None))(A, 3.0)",
     "vmap(lambda a: torch.ones(2), out_dims=None)(x)",
     "grad(lambda x: (x.sum(), x * 2), has_aux=True)(x)",
+    "linearize(lambda x: (x.sin(), 3), x)[1](x)[0]",
+    "torch.tensor(linearize(lambda x: 3, x)[1](x))",
     # Errors.
     "grad(f, argnums=())(x)",
     "grad(f, argnums=(0, 0))(x)",

@@ -279,3 +279,20 @@ def test_a_mode_is_not_asked_by_the_implementation():
         y = Double.apply(x)
         (y.sum() + view.sum()).backward()
     assert mode.log == ["view", "sum", "sum", "add", "backward"]
+
+
+def test_a_parameter_needs_a_class_that_detach_keeps():
+    """Which one without `__torch_function__` does not."""
+
+    class Disabled(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+    class Named(torch.nn.Parameter):
+        """A Parameter of a program's own."""
+
+    for data in (torch.ones(2).as_subclass(Disabled), Named(torch.ones(2))):
+        with pytest.raises(RuntimeError, match=r"requires that detach\(\) returns an instance"):
+            torch.nn.Parameter(data)
+    assert type(torch.nn.Parameter(torch.ones(2).as_subclass(Own))) is Own
+    with pytest.raises(TypeError, match=r"argument 'data' \(position 2\) must be Tensor, not int"):
+        torch.Tensor._make_subclass(Own, 3)

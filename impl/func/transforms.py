@@ -348,10 +348,10 @@ def _pushed(level: Level, outputs: list, inputs: list, tangents: list) -> list[T
 
 def linearize(func: Callable, *primals: Any) -> tuple:
     """The value of a function, and its derivative there as a function of tangents
-    (torch.func.linearize)."""
+    (torch.func.linearize). Results that are no tensors are their own derivatives."""
     forward_grad.refuse_nested()
     result = func(*primals)
-    outputs, shape = _only_tensors(result, "linearize(f, *primals)")
+    shape = tree_flatten(result)[1]
     level = Level(forward=True)
     with level.run():
         raised = level.raised(primals)
@@ -372,6 +372,9 @@ def linearize(func: Callable, *primals: Any) -> tuple:
                         f"tangent:{i} with {name} {given} in flattened pytree doesn't match the "
                         f"{name} {wanted} of the corresponding primal."
                     )
-        return level.lowered(tree_unflatten(_pushed(level, outputs, inputs, directions), shape))
+        tensors = [output for output in outputs if isinstance(output, Tensor)]
+        pushed = iter(_pushed(level, tensors, inputs, directions) if tensors else ())
+        found = [next(pushed) if isinstance(output, Tensor) else output for output in outputs]
+        return level.lowered(tree_unflatten(found, shape))
 
     return result, push

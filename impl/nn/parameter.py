@@ -49,7 +49,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = new(np.empty(0, get_default_dtype().numpy))
-        if overrides(data):
+        if overrides(data) or type(data) not in PLAIN | SILENT:
             return _marked(data, requires_grad)
         source = data.detach()
         if isinstance(source, LazyConjTensor):

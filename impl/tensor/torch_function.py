@@ -234,6 +234,11 @@ def as_subclass(self, cls) -> Any:
 def _make_subclass(cls, data, require_grad: bool = False) -> Any:
     """A detached alias of another class (torch.Tensor._make_subclass)."""
     _check_class(cls)
+    if not isinstance(data, Tensor):
+        raise TypeError(
+            "_make_subclass(): argument 'data' (position 2) must be Tensor, not "
+            f"{type(data).__name__}"
+        )
     with DisableTorchFunctionSubclass():
         result = of_class(data.detach(), cls)
         if require_grad and result.dtype.category < FLOATING:
