@@ -203,6 +203,11 @@ PROGRAMS = {
     "cumulative products with a zero under jacrev": """
         j = torch.func.jacrev(lambda x: x.cumprod(0))(torch.tensor([0.0, 3.0, 2.0]))
     """,
+    "the transposes of examples": """
+        t = torch.ones(2, 3, requires_grad=True)
+        u = torch.func.vmap(lambda x: x.t())(t)
+        torch.func.vmap(lambda x: x.t())(torch.ones(2, 2, 2, 2))
+    """,
     "the only chunk of a map": """
         t = torch.ones(2, 2, requires_grad=True)
         u = torch.func.vmap(lambda x: x.sum(), chunk_size=4)(t)

@@ -45,9 +45,13 @@ def t(self: Geometry) -> Geometry:
     Raises RuntimeError for more than two dimensions.
     """
     ndim = len(self.shape)
+    _require_at_most_matrix(ndim)
+    return _permuted(self, range(ndim - 1, -1, -1))
+
+
+def _require_at_most_matrix(ndim: int) -> None:
     if ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return _permuted(self, range(ndim - 1, -1, -1))
 
 
 t.gradient(self="F.t(grad)")
@@ -56,7 +60,9 @@ t.gradient(self="F.t(grad)")
 @t.batches
 def _t_of_batch(args, level):
     value = fronted(args[0], level)
-    return hide(transpose(value, 1, 2) if value._raw.ndim == 3 else tensor_ops.alias(value), level)
+    ndim = value._raw.ndim - 1
+    _require_at_most_matrix(ndim)
+    return hide(transpose(value, 1, ndim) if ndim else value, level)
 
 
 @function("t_", torch=False)
