@@ -109,6 +109,23 @@ def test_a_tensor_that_is_given_twice_is_one_for_the_kernels_of_the_cpu():
 
 
 @built
+def test_large_memory_is_given_back_to_the_system_wherever_it_lies():
+    code = (
+        "def resident():\n"
+        "    pages = open('/proc/self/statm').read().split()[2]\n"
+        "    return int(pages) * 4096\n"
+        "small = torch.ones(1, device='pretend')\n"
+        "before = resident()\n"
+        "large = torch.ones(1 << 24, device='pretend')\n"
+        "torch.pretend.synchronize()\n"
+        "print(resident() - before >= 1 << 26)\n"
+        "del large\n"
+        "print(resident() - before < 1 << 25)\n"
+    )
+    assert printed(code) == ["True", "True"]
+
+
+@built
 def test_a_result_has_as_much_memory_as_the_kernel_of_the_cpu_gave_it():
     code = (
         "for device in ('cpu', 'pretend'):\n"

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -18,6 +19,7 @@ namespace {
 constexpr size_t kCapacity = size_t(16) << 30;
 constexpr size_t kTotal = kCapacity * kDevices;
 constexpr size_t kSmallest = 512;
+constexpr size_t kPage = 4096;
 // A block of this size or more gives its pages back when it is freed.
 constexpr size_t kLarge = size_t(1) << 20;
 // What new memory holds: NaN, where it is read as floating point.
@@ -40,13 +42,15 @@ class Pages {
       free.pop_back();
       return offset;
     }
+    // Only whole pages can be given back. (All sizes are powers of two.)
+    const auto alignment = std::min(bytes, kPage);
+    const auto begin = (used_[device] + alignment - 1) / alignment * alignment;
     TORCH_CHECK_WITH(
         OutOfMemoryError,
-        bytes <= kCapacity - used_[device],
-        "pretend out of memory: ", bytes, " bytes asked for, ", kCapacity - used_[device], " bytes are free");
-    const auto offset = device * kCapacity + used_[device];
-    used_[device] += bytes;
-    return offset;
+        bytes <= kCapacity - begin,
+        "pretend out of memory: ", bytes, " bytes asked for, ", kCapacity - begin, " bytes are free");
+    used_[device] = begin + bytes;
+    return device * kCapacity + begin;
   }
 
   void give(c10::DeviceIndex device, size_t offset, size_t bytes) {
