@@ -96,10 +96,7 @@ class ArgParser:
             what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
             owner = "TensorBase" if self.method else "torch"
             raise TypeError(f"{owner}.{self.name}() takes no {what}")
-        try:
-            signature, found = self._matched(rest, named)
-        except Mismatch as error:
-            raise TypeError(*error.args) from None
+        signature, found = self.matched(rest, named)
         taking = overriding((*own, *(v for p, v in found.items() if p.kind != "object")))
         asked = taking if STATE.torch_function else []
         if asked or (STATE.function_modes and not self._takes_nothing_at_all):
@@ -157,6 +154,16 @@ class ArgParser:
     def _spelled_alike(self, named: dict) -> bool:
         """Whether the keywords are torch's own names, not NumPy's."""
         return not named or not _NUMPY_KEYWORDS.intersection(named)
+
+    def matched(self, args: tuple, named: dict) -> tuple[Signature, dict]:
+        """The signature that fits, and the values by parameter.
+
+        Raises TypeError, in torch's words, where none does.
+        """
+        try:
+            return self._matched(args, named)
+        except Mismatch as error:
+            raise TypeError(*error.args) from None
 
     def _matched(self, args: tuple, named: dict) -> tuple[Signature, dict]:
         if len(self.signatures) == 1:

@@ -6,9 +6,12 @@ import functools
 
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
 from impl.arg_parser.parser import ArgParser, has_long, signatures
+from impl.core.devices import device
 from impl.core.registry import FUNCTIONS, NATIVE, C
 from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
+from impl.factories.generator import Generator
+from impl.factories.type_info import finfo, iinfo
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
 
@@ -59,6 +62,15 @@ LATE_WRITES = (
 """Functions in place that look at their arguments before they look whether they may write."""
 
 
+_CONSTRUCTORS: dict[type, list[str]] = {
+    device: ["device device", "str type, int index=-1"],
+    Generator: ["device? device=None"],
+    finfo: ["dtype type", ""],
+    iinfo: ["dtype type"],
+}
+"""Signatures of classes."""
+
+
 def publish(namespaces: dict) -> None:
     """Put a parser before each function of the modules, by the prefix of their names, that torch
     has signatures of, and before the methods of tensors; the functions are those of `C`, too."""
@@ -78,6 +90,27 @@ def publish(namespaces: dict) -> None:
             setattr(owner, short, public)
         if owner is not Tensor:
             setattr(C, short if owner is None else title, public)
+
+    for kind, texts in _CONSTRUCTORS.items():
+        _read_in_constructor(kind, texts)
+
+
+def _read_in_constructor(kind: type, texts: list[str]) -> None:
+    """Have a class refuse arguments as torch's parser does, where its constructor refuses them."""
+    parser = ArgParser(kind.__qualname__, kind, texts, method=False)
+    construct = vars(kind)["__init__"]
+
+    @functools.wraps(construct)
+    def __init__(self, *args, **named) -> None:
+        try:
+            construct(self, *args, **named)
+        except TypeError:
+            _, found = parser.matched(args, named)
+            if not named:
+                raise
+            construct(self, *found.values())  # keywords of an overload: device(device="cpu")
+
+    kind.__init__ = __init__  # type: ignore[misc]
 
 
 def _owner(prefix: str, name: str, namespaces: dict):
