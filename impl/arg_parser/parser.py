@@ -85,7 +85,7 @@ class ArgParser:
             key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
         else:
             key = tuple(map(kind_of, args))
-        if key in self.accepted and not (int in key and has_long(*args, *named.values())):
+        if key in self.accepted and not has_long(*args, *named.values()):
             return self.call(*args, **named)
         if self.method and not (args and isinstance(args[0], Tensor)):
             raise TypeError(unbound_method(self.name, args))
@@ -132,19 +132,6 @@ class ArgParser:
     def _forget(self) -> None:
         self.accepted.clear()
         self.gathered.clear()
-
-    def refuse_long_integers(self, args: tuple, named: dict) -> None:
-        """Raise torch's error for an integer beyond 64 bits, after the call has failed.
-
-        Types that were accepted before are not looked at again, so the implementation gets it.
-        """
-        if has_long(*args, *named.values()):
-            try:
-                _, found = self._matched(args[1:] if self.method else args, named)
-            except TypeError:
-                return
-            for parameter, value in found.items():
-                parameter.converted(value, self.name)
 
     def _accept(self, key: tuple) -> None:
         self.accepted.add(key)

@@ -152,10 +152,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
                     return call(a, (b, c, *more))
             return parse(_given(a, b, c, more), named)
         except Exception as error:
-            given = _given(a, b, c, more)
-            parser.refuse_long_integers(given, named)
             if writes and not isinstance(error, TypeError):
-                refuse_write((*given, *named.values()))
+                refuse_write((*_given(a, b, c, more), *named.values()))
             raise
 
     parser.public = function
