@@ -52,6 +52,14 @@ CALLS = {
         *("torch.is_autocast_enabled(1)", "torch.set_autocast_enabled('x')"),
         *("torch.set_autocast_enabled(False)", "torch.get_autocast_dtype()"),
     ),
+    "constructors": (
+        *("torch.device()", "torch.device(None)", "torch.device(x, 3)", "torch.device('cpu', 'x')"),
+        *("torch.device(device='cpu')", "torch.Generator(foo=1)", "torch.Generator([1])"),
+        *("torch.finfo(float)", "torch.iinfo(int)", "torch.finfo(1, 2)", "torch.iinfo()"),
+        *("torch.Size(2, 3)", "torch.Size(sizes=1)", "torch.Size(array)", "torch.no_grad(1, 2)"),
+        *("torch.set_grad_enabled()", "nn.Parameter(x, 1)", "nn.ModuleDict(0)", "nn.ModuleDict(x)"),
+        *("pad([x], 1)", "pad([x, y], padding_value='x')", "pad([x, 1])", "pad([x, y], True)"),
+    ),
     "bytes for strings": (
         *("F.gelu(x, approximate=b'tanh')", "F.gelu(x, approximate=b'x')", "x.to(b'cpu')"),
         *("torch.ones(2, device=b'cpu')", "torch.ones(2, device=b'x')", "torch.device(b'cpu')"),
@@ -135,6 +143,7 @@ def outcome(library, expression: str):
         "F": library.nn.functional,
         "SGD": library.optim.SGD,
         "clip": library.nn.utils.clip_grad_norm_,
+        "pad": library.nn.utils.rnn.pad_sequence,
         "coo": library.sparse_coo_tensor,
         "graded": graded,
         "array": np.ones(3),

@@ -45,7 +45,7 @@ def unbound_method(name: str, args: tuple) -> str:
         return f"unbound method TensorBase.{name}() needs an argument"
     return (
         f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
-        f"'{type(args[0]).__name__}' object"
+        f"'{type_name(args[0])}' object"
     )
 
 

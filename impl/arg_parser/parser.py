@@ -85,7 +85,7 @@ class ArgParser:
             key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
         else:
             key = tuple(map(kind_of, args))
-        if key in self.accepted and not (int in key and has_long(*args, *named.values())):
+        if key in self.accepted and not has_long(*args, *named.values()):
             return self.call(*args, **named)
         if self.method and not (args and isinstance(args[0], Tensor)):
             raise TypeError(unbound_method(self.name, args))
@@ -96,10 +96,7 @@ class ArgParser:
             what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
             owner = "TensorBase" if self.method else "torch"
             raise TypeError(f"{owner}.{self.name}() takes no {what}")
-        try:
-            signature, found = self._matched(rest, named)
-        except Mismatch as error:
-            raise TypeError(*error.args) from None
+        signature, found = self.matched(rest, named)
         taking = overriding((*own, *(v for p, v in found.items() if p.kind != "object")))
         asked = taking if STATE.torch_function else []
         if asked or (STATE.function_modes and not self._takes_nothing_at_all):
@@ -136,19 +133,6 @@ class ArgParser:
         self.accepted.clear()
         self.gathered.clear()
 
-    def refuse_long_integers(self, args: tuple, named: dict) -> None:
-        """Raise torch's error for an integer beyond 64 bits, after the call has failed.
-
-        Types that were accepted before are not looked at again, so the implementation gets it.
-        """
-        if has_long(*args, *named.values()):
-            try:
-                _, found = self._matched(args[1:] if self.method else args, named)
-            except TypeError:
-                return
-            for parameter, value in found.items():
-                parameter.converted(value, self.name)
-
     def _accept(self, key: tuple) -> None:
         self.accepted.add(key)
         if len(key) == 1 and isinstance(key[0], type):  # the fast path makes no tuple
@@ -157,6 +141,16 @@ class ArgParser:
     def _spelled_alike(self, named: dict) -> bool:
         """Whether the keywords are torch's own names, not NumPy's."""
         return not named or not _NUMPY_KEYWORDS.intersection(named)
+
+    def matched(self, args: tuple, named: dict) -> tuple[Signature, dict]:
+        """The signature that fits, and the values by parameter.
+
+        Raises TypeError, in torch's words, where none does.
+        """
+        try:
+            return self._matched(args, named)
+        except Mismatch as error:
+            raise TypeError(*error.args) from None
 
     def _matched(self, args: tuple, named: dict) -> tuple[Signature, dict]:
         if len(self.signatures) == 1:

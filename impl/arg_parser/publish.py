@@ -7,13 +7,15 @@ import functools
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
 from impl.arg_parser.parser import ArgParser, has_long, signatures
 from impl.core import messages
+from impl.core.devices import device
 from impl.core.meta_arrays import NeedsElements
 from impl.core.registry import FUNCTIONS, NATIVE, C
 from impl.core.state import STATE
 from impl.dispatch.meta_kernels import on_examples
 from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
-from impl.factories.generator import get_rng_state, set_rng_state
+from impl.factories.generator import Generator, get_rng_state, set_rng_state
+from impl.factories.type_info import finfo, iinfo
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
 
@@ -64,6 +66,15 @@ LATE_WRITES = (
 """Functions in place that look at their arguments before they look whether they may write."""
 
 
+_CONSTRUCTORS: dict[type, list[str]] = {
+    device: ["device device", "str type, int index=-1"],
+    Generator: ["device? device=None"],
+    finfo: ["dtype type", ""],
+    iinfo: ["dtype type"],
+}
+"""Signatures of classes."""
+
+
 def publish(namespaces: dict) -> None:
     """Put a parser before each function of the modules, by the prefix of their names, that torch
     has signatures of, and before the methods of tensors; the functions are those of `C`, too."""
@@ -83,6 +94,27 @@ def publish(namespaces: dict) -> None:
             setattr(owner, short, public)
         if owner is not Tensor:
             setattr(C, short if owner is None else title, public)
+
+    for kind, texts in _CONSTRUCTORS.items():
+        _read_in_constructor(kind, texts)
+
+
+def _read_in_constructor(kind: type, texts: list[str]) -> None:
+    """Have a class refuse arguments as torch's parser does, where its constructor refuses them."""
+    parser = ArgParser(kind.__qualname__, kind, texts, method=False)
+    construct = vars(kind)["__init__"]
+
+    @functools.wraps(construct)
+    def __init__(self, *args, **named) -> None:
+        try:
+            construct(self, *args, **named)
+        except TypeError:
+            _, found = parser.matched(args, named)
+            if not named:
+                raise
+            construct(self, *found.values())  # keywords of an overload: device(device="cpu")
+
+    kind.__init__ = __init__  # type: ignore[misc]
 
 
 def _owner(prefix: str, name: str, namespaces: dict):
@@ -129,10 +161,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 raise
             return _without_elements(lambda *args, **more: parse(args, more), given, named)
         except Exception as error:
-            given = _given(a, b, c, more)
-            parser.refuse_long_integers(given, named)
             if writes and not isinstance(error, TypeError):
-                refuse_write((*given, *named.values()))
+                refuse_write((*_given(a, b, c, more), *named.values()))
             raise
 
     parser.public = function

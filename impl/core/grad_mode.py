@@ -132,7 +132,7 @@ def check_bool(function: str, argument: str, position: int, value: Any) -> bool:
 # -- grad mode --------------------------------------------------------------------------------
 
 
-class _GradMode(_Mode):
+class _NoParamDecoratorContextManager(_Mode):
     """Sets the grad mode within a block; usable as `with mode():`, `@mode()` and `@mode`."""
 
     wanted: bool
@@ -159,13 +159,13 @@ class without_tangents:
         STATE.forward = self._before
 
 
-class no_grad(_GradMode):
+class no_grad(_NoParamDecoratorContextManager):
     """Operators record no nodes within the block (torch.no_grad)."""
 
     wanted = False
 
 
-class enable_grad(_GradMode):
+class enable_grad(_NoParamDecoratorContextManager):
     """Operators record nodes within the block, also inside `no_grad` (torch.enable_grad)."""
 
     wanted = True
@@ -179,6 +179,9 @@ class set_grad_enabled(_Switch):
 
     attribute = "grad_mode"
     function = "set_grad_enabled"
+
+    def __init__(self, mode: bool) -> None:  # which Python's own messages name
+        super().__init__(mode)
 
     def __repr__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"

@@ -38,6 +38,13 @@ OPERATORS: dict[str, Any] = {}  # every `impl.dispatch.operator.Operator` by its
 FUNCTIONS: dict = {}  # the functions of the torch namespace
 NATIVE: dict = {}  # functions of torch._C without a public name, which torch's Python code calls
 
+
+def native(function):
+    """Decorator that makes a function one of torch._C without a public name."""
+    NATIVE[function.__name__] = function
+    return function
+
+
 # torch._C: its functions, each behind its parser (`impl.arg_parser.publish` puts them there). The
 # functions that torch writes in Python call them here too, and so refuse the same arguments.
 C = SimpleNamespace()

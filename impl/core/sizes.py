@@ -8,7 +8,7 @@ import math
 import operator as _python
 
 from impl.core import messages
-from impl.core.named_types import NamedType
+from impl.core.named_types import NamedType, type_name
 
 
 class Size(tuple, metaclass=NamedType):
@@ -17,7 +17,12 @@ class Size(tuple, metaclass=NamedType):
     __module__ = "impl"
     __slots__ = ()
 
-    def __new__(cls, sizes=()):
+    def __new__(cls, *given, **named):
+        if named:
+            raise TypeError("tuple() takes no keyword arguments")
+        if len(given) > 1:
+            raise TypeError(f"tuple expected at most 1 argument, got {len(given)}")
+        sizes = given[0] if given else ()
         return tuple.__new__(cls, map(_size, itertools.count(), sizes))
 
     def numel(self) -> int:
@@ -62,7 +67,7 @@ def _size(place: int, value) -> int:
         return _python.index(value)
     except TypeError:
         raise TypeError(
-            f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
+            f"torch.Size() takes an iterable of 'int' (item {place} is '{type_name(value)}')"
         ) from None
 
 

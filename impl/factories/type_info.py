@@ -147,12 +147,16 @@ class _Limits(metaclass=NamedType):
         return hash(self.dtype)
 
 
-def _check_dtype(name: str, value) -> None:
+def _read_dtype(name: str, value) -> dtype:
+    """A dtype, or that of a Python type. Raises TypeError for another object."""
+    if isinstance(value, type) and value in dtypes.PYTHON_DTYPES:
+        return dtypes.PYTHON_DTYPES[value]
     if not isinstance(value, dtype):
         raise TypeError(
             f"{name}(): argument 'type' (position 1) must be torch.dtype, not "
             f"{type(value).__name__}"
         )
+    return value
 
 
 class finfo(_Limits):
@@ -164,8 +168,7 @@ class finfo(_Limits):
     __module__ = "impl"
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = dtypes.get_default_dtype() if type is None else type
-        _check_dtype("finfo", d)
+        d = dtypes.get_default_dtype() if type is None else _read_dtype("finfo", type)
         if d.category < FLOATING:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -192,7 +195,7 @@ class iinfo(_Limits):
     __module__ = "impl"
 
     def __init__(self, type: dtype) -> None:
-        _check_dtype("iinfo", type)
+        type = _read_dtype("iinfo", type)
         if type is dtypes.bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != dtypes.INTEGRAL:

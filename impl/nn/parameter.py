@@ -11,6 +11,7 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.devices import CPU
 from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.grad_mode import check_bool
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.core.state import STATE
@@ -51,6 +52,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
             data = new(np.empty(0, get_default_dtype().numpy))
         if overrides(data) or type(data) not in PLAIN | SILENT:
             return _marked(data, requires_grad)
+        check_bool("_make_subclass", "require_grad", 3, requires_grad)
         source = data.detach()
         if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")

@@ -249,7 +249,8 @@ class ModuleDict(_Keyed):
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
-        self.update(modules or {})
+        if modules is not None:
+            self.update(modules)
 
     @property
     def _names(self):

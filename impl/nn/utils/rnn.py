@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from impl.core.dtypes import int64
-from impl.core.registry import FUNCTIONS, name_home
+from impl.core.registry import FUNCTIONS, C, name_home
 from impl.factories.creation.from_data import as_tensor
 from impl.factories.creation.ranges import arange
 from impl.nn.packed_sequence import PackedSequence, invert_permutation
-from impl.operators.layers import packed_sequences
 from impl.tensor.tensor import Tensor
 
 __all__ = [
@@ -83,7 +82,7 @@ def pad_sequence(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
             f"{type(sequences)}"
         )
-    return packed_sequences.pad_sequence(tuple(sequences), batch_first, padding_value, padding_side)
+    return C.pad_sequence(tuple(sequences), batch_first, padding_value, padding_side)
 
 
 def unpad_sequence(

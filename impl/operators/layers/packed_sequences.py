@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, native, tensor_ops
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator, written
@@ -167,6 +167,7 @@ def _pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_le
     return result, FUNCTIONS["tensor"](lengths[::-1])
 
 
+@native
 @RULES["no_rule"]
 def pad_sequence(
     sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
