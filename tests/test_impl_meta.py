@@ -273,3 +273,32 @@ def test_autocast_of_the_cpu_leaves_tensors_of_the_meta_device():
     with torch.autocast("cpu"):
         assert (x @ x).dtype is torch.float32
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.bfloat16
+
+
+INDEX = torch.tensor([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("look_up", "shape"),
+    [
+        (lambda m: m.index_select(0, INDEX), (2, 4)),
+        (lambda m: m.gather(0, INDEX.view(2, 1)), (2, 1)),
+        (lambda m: m.take(INDEX), (2,)),
+        (lambda m: m.put(INDEX, m[0, :2]), (3, 4)),
+        (lambda m: m.scatter(0, INDEX.view(2, 1), m), (3, 4)),
+        (lambda m: torch.nn.functional.embedding(INDEX, m), (2, 4)),
+    ],
+)
+def test_indices_of_the_cpu_reach_meta_tensors(look_up, shape):
+    result = look_up(torch.ones(3, 4, device="meta"))
+    assert (result.device.type, result.shape) == ("meta", shape)
+
+
+def test_devices_are_checked_where_torch_checks_them():
+    m = torch.ones(3, 4, device="meta")
+    with pytest.raises(RuntimeError, match="Expected tensor to have meta Device"):
+        torch.take_along_dim(m, INDEX.view(2, 1), 0)
+    with pytest.raises(RuntimeError, match="not on the expected device"):
+        m.index_add(0, INDEX, m[:2])
+    with pytest.raises(NotImplementedError, match="sparse tensors of the meta device"):
+        torch.sparse_coo_tensor((2, 2), device="meta", check_invariants=False)

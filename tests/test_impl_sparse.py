@@ -271,3 +271,13 @@ def test_gradients_of_a_sparse_embedding_are_clipped():
         norm = library.nn.utils.clip_grad_norm_(e.parameters(), 0.5)
         found.append((norm.item(), parts(e.weight.grad)))
     assert found[0] == found[1]
+
+
+def test_products_compute_in_the_dtype_of_autocast():
+    matrix, dense = impl.eye(2).to_sparse(), impl.ones(2, 2)
+    with impl.autocast("cpu", impl.bfloat16):
+        for product in (impl.mm, impl.sparse.mm, impl.matmul):
+            assert product(matrix, dense).dtype is impl.bfloat16
+        assert impl.sparse.mm(matrix, matrix).dtype is impl.float32
+        with pytest.raises(NotImplementedError, match="sparse_matmul"):
+            impl.mm(matrix, matrix)

@@ -31,6 +31,17 @@ def one_assignment(program: Any) -> str | None:
     return None if expression.endswith("* 1") else expression
 
 
+def given_to(lib: Any, program: Any, expression: str) -> tuple[Any, list]:
+    """An expression as a function of the values that a program is given, and these values."""
+    names: dict[str, Any] = {"torch": lib}
+    for given in program.givens:
+        exec(given.source(), names)
+    used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
+    arguments = [given.name for given in program.givens if given.name in used]
+    function = eval(f"lambda {', '.join(arguments)}: {expression}", names)
+    return function, [names[name].detach() for name in arguments]
+
+
 SAMPLES = [
     (program, expression)
     for program in samples.programs()
@@ -44,13 +55,7 @@ SAMPLES = [
     ("program", "expression"), SAMPLES, ids=[program.id for program, _ in SAMPLES]
 )
 def test_an_operator_maps_as_a_loop_does(program, expression):
-    names: dict[str, Any] = {"torch": impl}
-    for given in program.givens:
-        exec(given.source(), names)
-    used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
-    arguments = [given.name for given in program.givens if given.name in used]
-    function = eval(f"lambda {', '.join(arguments)}: {expression}", names)
-    values = [names[name].detach() for name in arguments]
+    function, values = given_to(impl, program, expression)
     expected = function(*values)
     try:
         mapped = impl.vmap(function)(*[impl.stack([value, value]) for value in values])
@@ -87,15 +92,9 @@ def test_the_node_and_layout_of_a_mapped_operator_are_torchs(program, expression
 def _mapped(lib: Any, program: Any, expression: str, dim: int) -> Any:
     """Shape, strides and node of each result of an expression mapped over two equal values, along
     this dimension of the values; or the class of an error."""
-    names: dict[str, Any] = {"torch": lib}
-    for given in program.givens:
-        exec(given.source(), names)
-    used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
-    arguments = [given.name for given in program.givens if given.name in used]
-    function = eval(f"lambda {', '.join(arguments)}: {expression}", names)
+    function, given = given_to(lib, program, expression)
     values, dims = [], []
-    for name in arguments:
-        value = names[name].detach()
+    for value in given:
         dims.append(min(dim, value.dim()))
         stacked = lib.stack([value, value], dims[-1])
         values.append(stacked.requires_grad_() if stacked.is_floating_point() else stacked)

@@ -49,6 +49,7 @@ class Operator(OperatorWrites):
     # operator is called states its own.
     fast_path: str | None = "call"
     checks_devices = True  # whether all operands have to be on one device
+    index_position: int | None = None  # of an operand that may be on the CPU where others are meta
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
@@ -190,10 +191,10 @@ class Operator(OperatorWrites):
         """Apply to tensors of any kind, in any mode."""
         if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
             return batch._applied(self, args)
-        if sparse_tensor.EXIST and sparse_tensor.holds(args):
-            return sparse_path.call(self, args)
         if STATE.autocast is not None:
             args = cast_operands(self.autocast, args)
+        if sparse_tensor.EXIST and sparse_tensor.holds(args):
+            return sparse_path.call(self, args)
         if self.validated_numbers:
             args = self._with_numbers(args)
         if self.list_edges:
@@ -201,7 +202,7 @@ class Operator(OperatorWrites):
         raws, mask, strided = self._unwrap(args)
         on_meta = strided and meta_kernels.mixes(raws)
         if on_meta and self.checks_devices:
-            meta_kernels.check_same_device([args[i] for i in self.tensor_positions])
+            meta_kernels.check_same_device(self._on_one_device(args))
         if mask:
             self._check_saved(args, mask)
         if STATE.dispatch_modes and dispatch_modes.sees(args):
@@ -212,6 +213,11 @@ class Operator(OperatorWrites):
             forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
             raise
         return self.wrap_outputs(result, raws, args, mask, strided)
+
+    def _on_one_device(self, args) -> list:
+        """The operands that have to be on one device."""
+        free = self.index_position if args[0].is_meta else None
+        return [args[i] for i in self.tensor_positions if i != free]
 
     def wrap_outputs(self, result, raws, args, mask: int, strided: bool = False):
         """The output, or the tuple of them, over the arrays that the kernel returned; recorded if

@@ -161,6 +161,11 @@ def _taken_along(input, indices, dim):
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{BY_NUMPY[indices._raw.dtype].legacy}"
         )
+    if input.is_meta != indices.is_meta:
+        raise RuntimeError(
+            f"Expected tensor to have {input.device} Device, but got tensor with {indices.device} "
+            "Device (while checking arguments for torch.take_along_dim():)"
+        )
     ndim = input._raw.ndim
     if ndim != indices._raw.ndim:
         raise RuntimeError(

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from impl.core.devices import is_meta_device
 from impl.core.dtypes import get_default_dtype, int64
 from impl.core.sizes import Size
 from impl.core.sparse_array import SparseArray
@@ -88,6 +89,8 @@ def sparse_coo_tensor(
     otherwise.
     """
     check_place(device, pin_memory)
+    if device is not None and is_meta_device(device):
+        raise NotImplementedError("sparse tensors of the meta device")
     if check_invariants is None:
         warnings.warn(_UNCHECKED, UserWarning, stacklevel=2)
     if values is None:

@@ -7,9 +7,11 @@ import warnings
 import numpy as np
 import scipy.sparse
 
+from impl.core.dtypes import BY_NUMPY, REDUCED
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.definition import Array
+from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.sparse_operator import is_sparse, sparse_operator
 from impl.factories.creation import zeros
 from impl.operators.products.addmm import addmm as dense_addmm
@@ -51,7 +53,7 @@ def _addmm(self, mat1, mat2, beta=1, alpha=1):
     return result if beta == 0 else self * result.dtype.type(beta) + result
 
 
-@sparse_operator("SparseAddmmBackward0")
+@sparse_operator("SparseAddmmBackward0", autocast="lower_precision_fp")
 def sparse_addmm(self: Array, mat1: Array, mat2: Array, beta, alpha) -> Array:
     """beta times a matrix plus alpha times the product of a sparse and a dense one."""
     result = product(mat1, mat2)
@@ -75,6 +77,8 @@ sparse_addmm.gradient(
 @sparse_operator("SparseSparseMatmulBackward0")
 def sparse_matmul(self: Array, other: Array) -> Array:
     """The product of two sparse matrices, coalesced."""
+    if self.dtype in REDUCED:
+        raise not_implemented("sparse_matmul", BY_NUMPY[self.dtype])
     found = (_compressed(self) @ _compressed(other)).tocoo()
     indices = np.array([found.row, found.col], np.int64)
     raw = SparseArray(indices, found.data.astype(self.dtype), found.shape, False)
