@@ -61,18 +61,23 @@ EXCLUDED = re.compile(
 the other backends of an operator; and those that read their arguments without the parser."""
 
 METHODS = (
-    *(
-        "coalesce",
-        "data_ptr",
-        "dense_dim",
-        "indices",
-        "is_coalesced",
-        "map2_",
-        "map_",
-        "pin_memory",
-    ),
-    *("retain_grad", "sparse_dim", "sparse_mask", "to_dense", "to_sparse", "tolist"),
-    *("untyped_storage", "values", "_is_view"),
+    "coalesce",
+    "data_ptr",
+    "dense_dim",
+    "indices",
+    "is_coalesced",
+    "map2_",
+    "map_",
+    "pin_memory",
+    "retain_grad",
+    "sparse_dim",
+    "sparse_mask",
+    "to_dense",
+    "to_sparse",
+    "tolist",
+    "untyped_storage",
+    "values",
+    "_is_view",
 )
 """Excluded methods whose arguments `impl` reads all the same."""
 

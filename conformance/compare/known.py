@@ -6,7 +6,7 @@ import fnmatch
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import resources
@@ -248,6 +248,20 @@ def _entry(
         close = get_close_matches(str(named), existing, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise fault(f"there is no {kind} {named!r}.{hint} Correct the entry or remove it.")
+    return Entry(
+        program=named if kind == "program" else None,
+        rule=named if kind == "rule" else None,
+        calls=named if kind == "calls" else None,
+        among=among,
+        line=line,
+        **_excuse(entry, named, fault),
+    )
+
+
+def _excuse(
+    entry: Mapping[str, Any], named: str, fault: Callable[[str], KnownError]
+) -> dict[str, Any]:
+    """The levels, the reason, the link and the frequency of a listed divergence."""
     levels = entry.get("level")
     levels = [levels] if isinstance(levels, str) else levels
     if not isinstance(levels, list) or not levels or any(lv not in EXCUSABLE for lv in levels):
@@ -264,14 +278,9 @@ def _entry(
     sometimes = entry.get("sometimes", False)
     if not isinstance(sometimes, bool):
         raise fault(f'"sometimes" of {named} must be true or false.')
-    return Entry(
-        program=named if kind == "program" else None,
-        rule=named if kind == "rule" else None,
-        levels=tuple(levels),
-        reason=reason.strip(),
-        link=link,
-        line=line,
-        sometimes=sometimes,
-        calls=named if kind == "calls" else None,
-        among=among,
-    )
+    return {
+        "levels": tuple(levels),
+        "reason": reason.strip(),
+        "link": link,
+        "sometimes": sometimes,
+    }

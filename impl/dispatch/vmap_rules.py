@@ -50,9 +50,7 @@ def folded_into(batch: Any, dim: int) -> Tensor:
 def merged(tensor: Tensor, source: int, dim: int) -> Tensor:
     """A tensor with its dimension `source` merged into `dim`, counted without it, as the slower
     one (reshape_dim_into)."""
-    order = [d for d in range(tensor._raw.ndim) if d != source]
-    order.insert(dim, source)
-    value = FUNCTIONS["permute"](tensor, tuple(order))
+    value = FUNCTIONS["movedim"](tensor, source, dim)
     shape = value._raw.shape
     return value.reshape(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :])
 

@@ -98,6 +98,7 @@ def _rows_of_batch(args, level):
     return hide(embedding_rows(folded_into(weight, 0), places, *rest), level)
 
 
+embedding_rows.index_position = embedding_rows.position["indices"]
 embedding_rows.gradient(
     weight=lambda F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse: (
         F.embedding_sparse_backward(grad, indices, weight_shape, padding_idx, scale_grad_by_freq)

@@ -64,6 +64,7 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
     return shaped(np.ascontiguousarray(value[along(dim, places)]), index.shape)
 
 
+gather.index_position = gather.position["index"]
 gather.gradient(
     self=written(
         lambda F, grad, self, dim, index, sparse_grad: (
@@ -124,6 +125,7 @@ def _same_scalar_type(out, value, dim, index) -> None:
         raise RuntimeError("index_select(): self and result must have the same scalar type")
 
 
+index_select.index_position = index_select.position["index"]
 index_select.checks_out(_same_scalar_type, first=True)
 index_select.gradient(
     self=written(

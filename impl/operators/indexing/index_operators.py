@@ -423,8 +423,10 @@ def _check_taken_out(out, self, index) -> None:
 
 
 take.checks_out(_check_taken_out, first=True)
+take.index_position = take.position["index"]
 take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self, index)))
 take.forward("linear")
+put.index_position = put.position["index"]
 put.gradient(
     self=_put_gradient,
     source=lambda F, grad, index, source: F.reshape(F.take(grad, index), source.shape),

@@ -246,3 +246,5 @@ scatter_add.forward("linear")
 
 for _op in (scatter_add, scatter_src, scatter_value):
     _op.on_large_meta(like_first)
+for _op in (scatter_src, scatter_value):
+    _op.index_position = _op.position["index"]

@@ -32,6 +32,11 @@ def _affine(result, weight, bias):
     return result if bias is None else result + bias
 
 
+def _affine_of_size(size, result, weight, bias):
+    """`_affine` with parameters of that size, in which the channels have their place."""
+    return _affine(result, *(None if p is None else p.view(size) for p in (weight, bias)))
+
+
 @native_layer_norm.batches
 def _layer_norm_of_batch(args, level):
     input, normalized_shape, weight, bias, eps = args
@@ -51,9 +56,8 @@ def _group_norm_of_batch(args, level):
         results = [hide_at(unfolded(part, 0, level.size), 0, level) for part in made]
     else:
         results = native_group_norm(input, None, None, count, channels, plane, groups, eps)
-    sizes = (channels, *(1,) * (input._raw.ndim - 2))
-    parameters = [None if p is None else p.view(sizes) for p in (weight, bias)]
-    return _affine(results[0], *parameters), *results[1:]
+    size = (channels, *(1,) * (input._raw.ndim - 2))
+    return _affine_of_size(size, results[0], weight, bias), *results[1:]
 
 
 @native_batch_norm.batches
@@ -74,6 +78,5 @@ def _batch_norm_of_batch(args, level):
     else:
         made = native_batch_norm(input, None, None, *statistics, *settings)
         result, found = made[0].transpose(0, 1), made[1:]
-    sizes = (-1, *(1,) * (input._raw.ndim - 1))
-    parameters = [None if p is None else p.view(sizes) for p in (weight, bias)]
-    return _affine(result, *parameters).transpose(0, 1), *found
+    size = (-1, *(1,) * (input._raw.ndim - 1))
+    return _affine_of_size(size, result, weight, bias).transpose(0, 1), *found

@@ -65,12 +65,13 @@ def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
     """`baddbmm` written into the tensor, which must have the product's size."""
     a, b = batch1._raw.shape, batch2._raw.shape
     if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2]:
-        expanded_base(self._raw, (a[0], a[1], b[2]))
-        if self.dtype is batch1.dtype and self.dtype is not batch2.dtype:
-            raise RuntimeError(
-                f"Bad in-place call: input tensor dtype {self.dtype.c_name} and output tensor "
-                f"dtype {batch2.dtype.c_name} should match"
-            )
-    if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2] and self.dtype is batch1.dtype:
-        _check_written_size(self, (a[0], a[1], b[2]))
+        size = (a[0], a[1], b[2])
+        expanded_base(self._raw, size)
+        if self.dtype is batch1.dtype:
+            if self.dtype is not batch2.dtype:
+                raise RuntimeError(
+                    f"Bad in-place call: input tensor dtype {self.dtype.c_name} and output tensor "
+                    f"dtype {batch2.dtype.c_name} should match"
+                )
+            _check_written_size(self, size)
     return baddbmm.inplace(self, batch1, batch2, beta, alpha)

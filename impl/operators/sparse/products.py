@@ -56,9 +56,7 @@ def _addmm(self, mat1, mat2, beta=1, alpha=1):
 @sparse_operator("SparseAddmmBackward0", autocast="lower_precision_fp")
 def sparse_addmm(self: Array, mat1: Array, mat2: Array, beta, alpha) -> Array:
     """beta times a matrix plus alpha times the product of a sparse and a dense one."""
-    result = product(mat1, mat2)
-    result = result if alpha == 1 else result * mat2.dtype.type(alpha)
-    return result if beta == 0 else self * mat2.dtype.type(beta) + result
+    return _addmm(self, mat1, mat2, beta, alpha)
 
 
 def _multiple(value, factor):
