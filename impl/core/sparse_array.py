@@ -131,9 +131,8 @@ class SparseArray:
             origins.append((i if left else -1, j if right else -1))
             i, j = i + left, j + right
         a, b = np.array(origins).T
-        # In memory for the elements of both, as torch's: accumulation looks how it lies.
-        indices = np.empty((self.sparse_dim, len(mine) + len(others)), np.int64)[:, : len(a)]
-        indices[...] = np.where(a >= 0, self.indices[:, a], other.indices[:, b])
+        found = np.where(a >= 0, self.indices[:, a], other.indices[:, b])
+        indices = _with_room(found, len(mine) + len(others))
         values = np.zeros((len(origins), *self.values.shape[1:]), dtype)
         values[a >= 0] += self.values[a[a >= 0]]
         values[b >= 0] += theirs[b[b >= 0]]
@@ -148,22 +147,62 @@ class SparseArray:
         return self.with_values(self.values * other)
 
     def _common(self, other: SparseArray) -> SparseArray:
-        """The product with another, at the indices that both have."""
-        mine, others = self.coalesce(), other.coalesce()
-        _, a, b = np.intersect1d(mine.places(), others.places(), True, True)
-        values = mine.values[a] * others.values[b]
-        return SparseArray(mine.indices[:, a], values, self.shape, True)
+        """The product with another (mul_out_sparse_cpu): at the indices that both have, or those of
+        one that is not coalesced, zeros among them; of two such, the one with fewer elements."""
+        if not self.nnz or not other.nnz:
+            none = np.zeros((0, *self.values.shape[1:]), np.result_type(self.dtype, other.dtype))
+            return SparseArray(self.indices[:, :0], none, self.shape, True)
+        if self.coalesced and other.coalesced:
+            return self._intersected(other)
+        first = other.coalesced or (not self.coalesced and self.nnz < other.nnz)
+        source, sought = (self, other) if first else (other, self)
+        return SparseArray(source.indices.copy(), source.sums_with(sought), self.shape, False)
+
+    def _intersected(self, other: SparseArray) -> SparseArray:
+        _, a, b = np.intersect1d(self.places(), other.places(), True, True)
+        indices = _with_room(self.indices[:, a], min(self.nnz, other.nnz))
+        return SparseArray(indices, self.values[a] * other.values[b], self.shape, True)
+
+    def sums_with(self, other: SparseArray) -> np.ndarray:
+        """For each element the sum of its products with the elements of another at its index."""
+        order = np.argsort(other.places(), kind="stable")
+        found, places = other.places()[order], self.places()
+        begin, end = np.searchsorted(found, places), np.searchsorted(found, places, "right")
+        dtype = np.result_type(self.dtype, other.dtype)
+        sums = np.zeros(np.broadcast_shapes(self.values.shape, (1, *other.values.shape[1:])), dtype)
+        for i in range(int((end - begin).max())):
+            (rows,) = np.nonzero(begin + i < end)
+            sums[rows] += self.values[rows] * other.values[order[begin[rows] + i]]
+        return sums
 
     def converted(self, dtype) -> SparseArray:
         """The elements in another dtype."""
         return self.with_values(self.values.astype(dtype))
 
-    def permuted(self, order: list[int]) -> SparseArray:
-        """The sparse dimensions in another order."""
-        if order[self.sparse_dim :] != list(range(self.sparse_dim, self.ndim)):
-            raise NotImplementedError("another order of the dense dimensions of a sparse tensor")
-        shape = [self.shape[i] for i in order]
-        return SparseArray(self.indices[order[: self.sparse_dim]], self.values, shape)
+    def permuted(self, order: list[int], coalesced: bool) -> SparseArray:
+        """The sparse dimensions in another order, and the dense ones behind them."""
+        count = self.sparse_dim
+        if any(i >= count for i in order[:count]):
+            raise RuntimeError(
+                "permute(sparse_coo): transpositions between sparse and dense dimensions are not "
+                "allowed.Only transpositions within sparse and dense dimensions are supported."
+            )
+        values = self.values.transpose(0, *(i - count + 1 for i in order[count:]))
+        return SparseArray(
+            self.indices[order[:count]], values, [self.shape[i] for i in order], coalesced
+        )
+
+    def transposed(self, dim0: int, dim1: int) -> SparseArray:
+        """Two sparse dimensions exchanged (sparse_transpose_)."""
+        count = self.sparse_dim
+        if dim0 >= count or dim1 >= count:
+            raise RuntimeError(
+                "sparse transpose: transposed dimensions must be sparse Got sparse_dim: "
+                f"{count}, d0: {dim0}, d1: {dim1}"
+            )
+        order = list(range(self.ndim))
+        order[dim0], order[dim1] = dim1, dim0
+        return self.permuted(order, self.coalesced and not self.nnz)
 
     @property
     def T(self) -> SparseArray:
@@ -174,7 +213,7 @@ class SparseArray:
                 "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
                 f"{self.sparse_dim} sparse and {dense} dense dimensions"
             )
-        return self if self.ndim < 2 else self.permuted([1, 0])
+        return self if self.ndim < 2 else self.transposed(0, 1)
 
     def reshape(self, *shape):
         """Raises RuntimeError, in torch's words."""
@@ -235,3 +274,10 @@ class SparseArray:
         if name.startswith("__"):  # which Python and NumPy look for
             raise AttributeError(name)
         raise NotImplementedError(f"{name} of a sparse tensor")
+
+
+def _with_room(indices: np.ndarray, count: int) -> np.ndarray:
+    """A copy in memory for so many elements, as torch's: accumulation looks how it lies."""
+    copy = np.empty((len(indices), count), np.int64)[:, : indices.shape[1]]
+    copy[...] = indices
+    return copy

@@ -57,6 +57,7 @@ class Operator(OperatorWrites):
     _kernel_on_meta = None  # the kernel over arrays without elements
     _kernel_in_memory = None  # the kernel over an array that is written itself
     sparse_kernel = None  # the kernel for operands of which some are sparse
+    sparse_inplace_kernel = None  # the one that writes, where it is another
     batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
@@ -155,6 +156,11 @@ class Operator(OperatorWrites):
     def sparse(self, kernel):
         """Register the kernel for operands of which at least one is a SparseArray."""
         self.sparse_kernel = positional(kernel)
+        return kernel
+
+    def sparse_inplace(self, kernel):
+        """Register the kernel of a write in place to a SparseArray, where it is another."""
+        self.sparse_inplace_kernel = kernel
         return kernel
 
     def in_memory(self, kernel):

@@ -29,8 +29,7 @@ def call(op, args):
         op.record_list(args, outputs)
         mask = 0
     if mask:
-        op.record(args, outputs, mask)
-        outputs[op.differentiable_outputs[0]]._node._on_tensors()
+        _record(op, args, outputs, mask)
     forward_rules.propagate(op, args, outputs)
     return outputs[0] if len(outputs) == 1 else outputs
 
@@ -40,8 +39,7 @@ def view(op, args):
     source = args[0]
     result = over(_run(op, (source._raw, *args[1:])))
     if STATE.enabled and source.requires_grad:
-        op.record(args, (result,), 1)
-        result._node._on_tensors()
+        _record(op, args, (result,), 1)
     if not result.is_sparse:  # the selected elements, summed: new memory
         return result
     base = source if source._view is None else source._view.base
@@ -56,7 +54,7 @@ def inplace(op, args):
     raws, mask, _ = op._unwrap(args, written=True)
     target = args[0]
     in_place.check(target, mask != 0)
-    result = _run(op, raws)
+    result = _run(op, raws, op.sparse_inplace_kernel)
     if (type(result) is SparseArray) != target.is_sparse:
         raise NotImplementedError(f"{op.name}_ of tensors of several layouts")
     node = None
@@ -83,10 +81,18 @@ def assign(target: Tensor, result) -> None:
     target._storage.version += 1
 
 
-def _run(op, raws):
-    if op.sparse_kernel is None:
+def _run(op, raws, kernel=None):
+    kernel = kernel or op.sparse_kernel
+    if kernel is None:
         raise NotImplementedError(messages.NO_KERNEL.format(op.name, "SparseCPU"))
-    return op.sparse_kernel(*raws)
+    return kernel(*raws)
+
+
+def _record(op, args, outputs, mask: int) -> None:
+    """Record a node, unless the results are integers, whose formulas run on tensors."""
+    op.record(args, outputs, mask)
+    if (node := outputs[op.differentiable_outputs[0]]._node) is not None:
+        node._on_tensors()
 
 
 def _outputs(op, result) -> tuple[Tensor, ...]:

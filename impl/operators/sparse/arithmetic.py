@@ -32,7 +32,7 @@ from impl.operators.pointwise.power import pow_scalar, sqrt
 from impl.operators.pointwise.special import erf, erfinv
 from impl.operators.pointwise.trigonometry import asin, asinh, atan, atanh, sin, sinh, tan, tanh
 from impl.operators.reductions.reductions import sum_all
-from impl.operators.views.transposition import permute_, t, transpose
+from impl.operators.views.transposition import permutation, permute_, t, transpose
 from impl.tensor.sparse_tensor import SparseTensor, alias
 from impl.tensor.tensor import Tensor
 
@@ -74,6 +74,17 @@ def _mul(self, other):
 @mul_scalar.sparse
 def _mul_scalar(self, other):
     return self.times(other)
+
+
+@mul.sparse_inplace
+@mul_scalar.sparse_inplace
+def _mul_inplace(self, other):
+    """The flag is dropped before the product takes it over, as both are one tensor
+    (intersection_binary_op_sparse_dense_out)."""
+    result = _mul(self, other)
+    if is_sparse(other) or not is_sparse(self):
+        return result
+    return SparseArray(result.indices, result.values, result.shape)
 
 
 @true_div.sparse
@@ -136,14 +147,16 @@ def _vector_norm(self, ord, dim, keepdim, dtype=None):
 
 @transpose.sparse
 def _transpose(self, dim0, dim1):
-    order = list(range(self.ndim))
-    order[dim0], order[dim1] = order[dim1], order[dim0]
-    return self.permuted(order)
+    dim0, dim1 = wrap_dim(dim0, self.ndim), wrap_dim(dim1, self.ndim)
+    return self if dim0 == dim1 else self.transposed(dim0, dim1)
 
 
 @permute_.sparse
 def _permute(self, dims):
-    return self.permuted([wrap_dim(d, self.ndim) for d in dims])
+    """The flag is kept where the first dimension is given as zero, wherever the others go
+    (permute_sparse_coo)."""
+    order = permutation(dims, self.ndim)
+    return self.permuted(order, self.coalesced and (not dims or dims[0] == 0))
 
 
 @t.sparse

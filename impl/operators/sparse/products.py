@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import scipy.sparse
 
+from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, REDUCED
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
@@ -15,8 +16,9 @@ from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.sparse_operator import is_sparse, sparse_operator
 from impl.factories.creation import zeros
 from impl.operators.products.addmm import addmm as dense_addmm
+from impl.operators.products.addmm import expanded_base
+from impl.operators.products.matmul import check_matrices, mv
 from impl.operators.products.matmul import mm as dense_mm
-from impl.operators.products.matmul import mv
 from impl.operators.sparse.construction import elements_at, sparse_coo
 
 _BETA = (
@@ -27,10 +29,27 @@ _BETA = (
 
 def product(sparse: SparseArray, dense: np.ndarray) -> np.ndarray:
     """The product of a sparse matrix and a dense one, added up in the order of the elements."""
+    _check_factors(sparse, dense)
     result = np.zeros((sparse.shape[0], dense.shape[1]), dense.dtype)
     rows, columns = sparse.indices
     np.add.at(result, rows, sparse.values[:, None] * dense[columns])
     return result
+
+
+def _check_factors(sparse: SparseArray, dense) -> None:
+    """Raise RuntimeError as s_addmm_out_sparse_dense_cpu does unless both are matrices that fit."""
+    count = sparse.sparse_dim
+    if count != 2:
+        raise RuntimeError(f"addmm: matrices expected, got {count}D tensor")
+    if sparse.ndim > count:
+        raise RuntimeError(f"addmm: scalar values expected, got {sparse.ndim - count}D values")
+    if dense.ndim != 2:
+        raise RuntimeError(f"addmm: matrices expected, got {dense.ndim}D tensor")
+    if dense.shape[0] != sparse.shape[1]:
+        raise RuntimeError(
+            f"addmm: Argument #3 (dense): Expected dim 0 size {sparse.shape[1]}, got "
+            f"{dense.shape[0]}"
+        )
 
 
 @dense_mm.sparse
@@ -38,16 +57,27 @@ def _mm(self, mat2):
     """The product of two matrices: sparse if both are, and laid out by columns if the second is."""
     if not is_sparse(mat2):
         return product(self, mat2)
-    return sparse_matmul.kernel(self, mat2) if is_sparse(self) else product(mat2.T, self.T).T
+    if is_sparse(self):
+        return sparse_matmul.kernel(self, mat2)
+    last = wrap_dim(-1, mat2.ndim)
+    return product(mat2.transposed(wrap_dim(-2, mat2.ndim), last), self.T).T
 
 
 @mv.sparse
 def _mv(self, vec):
+    if self.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(
+            "mv: two tensor dim should be 2 and 1, but got "
+            f"SparseTensor Dim: {self.ndim}Tensor Dim: {vec.ndim}"
+        )
+    if self.shape[1] != vec.shape[0]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return _mm(self, vec[:, None])[:, 0]
 
 
 @dense_addmm.sparse
 def _addmm(self, mat1, mat2, beta=1, alpha=1):
+    self = expanded_base(self, (mat1.shape[0], mat2.shape[wrap_dim(1, mat2.ndim)]))
     result = _mm(mat1, mat2)
     result = result if alpha == 1 else result * result.dtype.type(alpha)
     return result if beta == 0 else self * result.dtype.type(beta) + result
@@ -74,7 +104,11 @@ sparse_addmm.gradient(
 
 @sparse_operator("SparseSparseMatmulBackward0")
 def sparse_matmul(self: Array, other: Array) -> Array:
-    """The product of two sparse matrices, coalesced."""
+    """The product of two sparse matrices, coalesced. Raises RuntimeError for other dimensions, and
+    sizes that do not fit."""
+    check_matrices("_sparse_sparse_matmul", self, other)
+    if dense := self.ndim - self.sparse_dim or other.ndim - other.sparse_dim:
+        raise RuntimeError(f"sparse_sparse_matmul_cpu: scalar values expected, got {dense}D values")
     if self.dtype in REDUCED:
         raise not_implemented("sparse_matmul", BY_NUMPY[self.dtype])
     found = (_compressed(self) @ _compressed(other)).tocoo()
@@ -113,10 +147,11 @@ def mm(mat1, mat2, reduce=None):
         return sparse_matmul(mat1, mat2)
     if not mat1.is_sparse:
         return dense_mm(mat1, mat2)
-    return sparse_addmm(zeros(mat1.shape[0], mat2.shape[1], dtype=mat2.dtype), mat1, mat2, 0, 1)
+    none = zeros(mat1.size(-2), mat2.size(-1), dtype=mat2.dtype)
+    return sparse_addmm(none, mat1, mat2, 0, 1)
 
 
 def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
     """beta · mat + alpha · mat1 @ mat2, of which `mat1` is sparse (torch.sparse.addmm)."""
-    shape = (mat1.shape[0], mat2.shape[1])
+    shape = (mat1.size(0), mat2.size(1))
     return sparse_addmm(mat if mat.shape == shape else mat.expand(shape), mat1, mat2, beta, alpha)

@@ -30,15 +30,16 @@ def sum_over(self: Array, dims) -> Array:
 
 @sparse_operator("SparseSumBackwardBackward0")
 def sum_over_backward(grad: Array, self: Array, dims) -> Array:
-    """The gradient of `sum_over`, at the indices of the tensor."""
-    kept = _remaining(self, dims)
-    sparse = [i for i in kept if i < self.sparse_dim]
-    values = grad if not sparse else elements_at.kernel(grad, self.indices[sparse])
-    axes = [1 + d - self.sparse_dim for d in dims if d >= self.sparse_dim]
+    """The gradient of `sum_over`, at the indices of the tensor, once coalesced."""
+    raw = self.coalesce()
+    kept = _remaining(raw, dims)
+    sparse = [i for i in kept if i < raw.sparse_dim]
+    values = grad if not sparse else elements_at.kernel(grad, raw.indices[sparse])
+    axes = [1 + d - raw.sparse_dim for d in dims if d >= raw.sparse_dim]
     if not sparse:
         values = values[None]
-    values = np.broadcast_to(np.expand_dims(values, axes), self.values.shape)
-    return SparseArray(self.indices.copy(), values.copy(), self.shape, self.coalesced)
+    values = np.broadcast_to(np.expand_dims(values, axes), raw.values.shape)
+    return SparseArray(raw.indices.copy(), values.copy(), raw.shape, raw.coalesced)
 
 
 sum_over.gradient(self=lambda F, grad, self, dims: sum_over_backward(grad, self, dims))

@@ -122,16 +122,25 @@ def _index_select(self: SparseArray, dim, index) -> SparseArray:
 
 @narrow_copy.sparse
 def _narrow_copy(self: SparseArray, dim, start, length) -> SparseArray:
-    dim = wrap_dim(dim, self.ndim)
-    start = wrap_dim(start, self.shape[dim]) if start != self.shape[dim] else start
+    """The flag is kept; neither dimension nor start may be negative (narrow_copy_sparse)."""
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not 0 <= dim < self.ndim:
+        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {self.ndim}.")
+    size, end = self.shape[dim], start + length
+    if start < 0 or end > size:
+        raise RuntimeError(
+            "Invalid range to narrow. range(start, start+length) must be a subset of "
+            f"range(0, {size})."
+        )
     shape = (*self.shape[:dim], length, *self.shape[dim + 1 :])
     if dim >= self.sparse_dim:
-        values = self.values.take(range(start, start + length), dim - self.sparse_dim + 1)
-        return SparseArray(self.indices, values, shape)
-    found = (self.indices[dim] >= start) & (self.indices[dim] < start + length)
+        values = self.values.take(range(start, end), dim - self.sparse_dim + 1)
+        return SparseArray(self.indices, values, shape, self.coalesced)
+    found = (self.indices[dim] >= start) & (self.indices[dim] < end)
     indices = self.indices[:, found]
     indices[dim] -= start
-    return SparseArray(indices, self.values[found], shape)
+    return SparseArray(indices, self.values[found], shape, self.coalesced)
 
 
 @sum_dim.sparse

@@ -92,7 +92,11 @@ transpose.gradient(self=lambda F, grad, dim0, dim1: F.transpose(grad, dim0, dim1
 
 @view_operator.view(node="PermuteBackward0", function=False, method=False)
 def permute_(self: Geometry, dims) -> Geometry:
-    ndim = len(self.shape)
+    return _permuted(self, permutation(dims, len(self.shape)))
+
+
+def permutation(dims, ndim: int) -> list[int]:
+    """The dimensions, counted from the first. Raises RuntimeError unless each occurs once."""
     if len(dims) != ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the "
@@ -102,7 +106,7 @@ def permute_(self: Geometry, dims) -> Geometry:
     order = [wrap_dim(d, ndim) for d in dims]
     if len(set(order)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return _permuted(self, order)
+    return order
 
 
 def _inverse(dims) -> tuple[int, ...]:
