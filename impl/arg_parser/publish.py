@@ -16,7 +16,7 @@ from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
 from impl.factories.generator import Generator, get_rng_state, set_rng_state
 from impl.factories.type_info import finfo, iinfo
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.torch_function import asking
 
 _READS_NOTHING = (
@@ -175,7 +175,7 @@ def _without_elements(call, args: tuple, named: dict):
 
     Raises NotImplementedError where a gradient would be wanted.
     """
-    if STATE.enabled and any(isinstance(v, Tensor) and v.requires_grad for v in args):
+    if STATE.enabled and any(isinstance(v, Tensor) and requires_grad(v) for v in args):
         raise NotImplementedError(messages.NO_DATA)
     before = get_rng_state()
     try:

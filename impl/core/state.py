@@ -39,6 +39,7 @@ class _State(threading.local):
     fast_path: int | None = 1
     inference = False
     forward = True  # whether forward AD is on
+    hidden_levels = 0  # how many of the innermost dual levels are out of sight
     multithreading = True  # only stored: backward uses one thread
     view_replay = False  # whether new views keep a view_fn
     layout_policy = True  # whether the gradient layout contract is enforced

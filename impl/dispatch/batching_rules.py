@@ -15,6 +15,7 @@ import impl.dispatch.vmap_writes  # noqa: F401  gives batched tensors their meth
 from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
 from impl.dispatch import meta_kernels, vmap_rules
+from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import innermost, is_at
 from impl.tensor.legacy_batched_tensor import NO_RULE, RANDOM, Batched, mapped
 from impl.tensor.tensor import Tensor, new
@@ -56,7 +57,9 @@ def _ruled(rule: Callable, legacy: Callable):
                 return composite(*args, **named)
             if type(batch) is Batched:
                 return legacy(composite, args, named)
-            return rule(call, args, named, batch._level)
+            level = batch._level
+            every = {name: lifted(value, level) for name, value in named.items()}
+            return rule(call, lifted(args, level), every, level)
 
         return call
 

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.grad_mode import without_tangents
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.formula_helpers import vjp
@@ -33,6 +32,7 @@ from impl.graph.edge import gradient_edge
 from impl.tape import dual_tensor
 from impl.tensor import forward_grad
 from impl.tensor.allocation import dense_strides
+from impl.tensor.batched_tensor import writable
 from impl.tensor.tensor import Tensor, new, requires_grad
 from impl.tensor.write import resize
 from impl.tensor.zero_tensors import _is_zerotensor
@@ -104,6 +104,7 @@ class ForwardCall:
             tangent = _zeros_for(self.args[position])
             if self.written and not position:
                 tangent._zero = False  # a product with it is taken
+                tangent = writable(tangent, *self.tangents.values())
         return tangent
 
     def read_saved(self, parameter: str):
@@ -231,35 +232,49 @@ def _known(op) -> Callable:
 def transposed(call: ForwardCall):
     """Differentiate the gradient formulas, which are linear in the gradient, once more."""
     op = call.op
-    differentiable = [call.outputs[i] for i in op.differentiable_outputs]
     recorded, STATE.enabled = STATE.enabled, True
     try:
-        seeds = [_seed(output) for output in differentiable]
+        seeds = {i: _seed(call.outputs[i]) for i in _made_outputs(call)}
         node, sources = _stand_in(call)
-        gradients = node._evaluate(seeds, RECORDING, None)
+        arriving = [seeds.get(i) for i in op.differentiable_outputs]
+        gradients = node._evaluate(arriving, RECORDING, None)
         pairs = [
             (g, _fitted(t, g))
             for g, t in zip(gradients, sources, strict=True)
-            if t is not None and g is not None and g.requires_grad
+            if t is not None and g is not None and requires_grad(g)
         ]
         found: Any = [None] * len(seeds)
         if pairs:
             linked = any(map(requires_grad, (*_tensors(call.args), *_tensors([sources]))))
             gradients, cotangents = zip(*pairs, strict=True)
-            found = vjp(gradients, seeds, cotangents, recorded and linked)
+            found = vjp(gradients, list(seeds.values()), cotangents, recorded and linked)
     finally:
         STATE.enabled = recorded
     results: list = [None] * len(call.outputs)
-    for index, tangent in zip(op.differentiable_outputs, found, strict=True):
+    for index, tangent in zip(seeds, found, strict=True):
         output = call.outputs[index]
         results[index] = tensor_ops.zeros_like(output) if tangent is None else tangent
     return results
 
 
+def _made_outputs(call: ForwardCall) -> list[int]:
+    """The differentiable outputs but those that an `output_mask` does not ask for."""
+    op = call.op
+    mask = call.args[op.position["output_mask"]] if "output_mask" in op.position else None
+    return [i for i in op.differentiable_outputs if mask is None or mask[i]]
+
+
 def _seed(output: Tensor) -> Tensor:
     seed = new(np.zeros(output._raw.shape, output._raw.dtype))
     seed._requires_grad = forward_grad.can_have(output)
+    seed._level = _OfRule  # type: ignore[attr-defined]  # so that a transform does not take it for a tensor of the caller
     return seed
+
+
+class _OfRule:
+    """The level of leaves that a rule makes: none that runs."""
+
+    running = forward = False
 
 
 def _stand_in(call: ForwardCall):
@@ -328,14 +343,17 @@ def propagate(op, args, outputs) -> None:
         return
     if any(map(_is_zero, args)):
         pass_zeros(op, args, outputs)
-    if not forward_grad.is_seen():
-        return
+    forward_grad.at_each_level(_push, op, args, outputs)
+
+
+def _push(op, args, outputs) -> None:
+    """`propagate` at the current level."""
     tangents = _tangents(op, args)
     if not tangents:
         return
     call = ForwardCall(op, args, tangents)
     call.outputs = outputs
-    with without_tangents():
+    with forward_grad.hidden_levels():
         found = rule_of(op)(call)
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None and forward_grad.can_have(output):
@@ -346,7 +364,7 @@ def propagate(op, args, outputs) -> None:
 def refuse(op, args, written: bool = False) -> None:
     """Raise NotImplementedError if an operand has a tangent and the operator, which writes in place
     if `written`, has no rule."""
-    if not (forward_grad.is_entered() and forward_grad.is_seen()):
+    if forward_grad.current() is None:
         return
     tangents = _tangents(op, args)
     if tangents and isinstance(rule := rule_of(op), Unsupported):
@@ -365,8 +383,19 @@ def _reads_target(op, rule) -> bool:
 
 
 class TangentWrite:
-    """A write in place while a level is open: the values that its tangent needs from before the
-    write."""
+    """A write in place while levels are open: one to the tangent at each of them, from the
+    outermost."""
+
+    def __init__(self, op, args) -> None:
+        self.writes = iter(forward_grad.at_each_level(LevelWrite, op, args))
+
+    def write(self) -> None:
+        """Write the tangents, or give some, after the primal was written."""
+        forward_grad.at_each_level(lambda: next(self.writes).write())
+
+
+class LevelWrite:
+    """A write in place at one level: the values that its tangent needs from before the write."""
 
     def __init__(self, op, args) -> None:
         self.op = op
@@ -382,7 +411,7 @@ class TangentWrite:
         # A rule that reads the overwritten values reads the tangent of before the write, too; for
         # any other it may have changed, if it has the target's memory.
         self.keeps_own = op.forward_writes or _reads_target(op, rule)
-        with without_tangents():
+        with forward_grad.hidden_levels():
             if not (self.directly or op.forward_writes):
                 args = (target.clone(), *args[1:])
                 if self.keeps_own and self.own is not None:
@@ -397,7 +426,7 @@ class TangentWrite:
         if call is None:
             return
         rule = rule_of(self.op)
-        with without_tangents():
+        with forward_grad.hidden_levels():
             if self.directly:
                 assert isinstance(rule, Reapplied)
                 tangent = self.op.inplace(*rule.arguments(call))

@@ -213,11 +213,8 @@ class Operator(OperatorWrites):
             self._check_saved(args, mask)
         if STATE.dispatch_modes and dispatch_modes.sees(args):
             return self._with_history(dispatch_modes.called(self, args), args, mask)
-        try:
-            result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
-        except Exception:
-            forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
-            raise
+        forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
+        result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
         return self.wrap_outputs(result, raws, args, mask, strided)
 
     def _on_one_device(self, args) -> list:
@@ -281,7 +278,7 @@ class Operator(OperatorWrites):
                 if isinstance(a, Tensor) and (
                     a._node is not None
                     or a._requires_grad
-                    or (a._view is not None and a.requires_grad)
+                    or (a._view is not None and requires_grad(a))
                 ):
                     mask |= bit
         return mask

@@ -269,7 +269,7 @@ def stored_elementwise(name: str, out, input: Tensor, result):
     """`stored` where a TensorIterator goes through `out` and the input, which then must not share
     memory in part."""
     if isinstance(out, Tensor) and out._raw.shape == input._raw.shape:
-        check_out(name, out, result.requires_grad)
+        check_out(name, out, requires_grad(result))
         check_memory(out, (input,))
     return stored(name, out, result)
 
@@ -291,7 +291,7 @@ def store_resized(name: str, out, result):
     """`store_exactly` for operators that resize `out` before they refuse its dtype, as the variants
     do that torchgen writes (resize_out_helper, copy_arg)."""
     if isinstance(out, Tensor):
-        check_out(name, out, result.requires_grad)
+        check_out(name, out, requires_grad(result))
         fit(out, result._raw.shape)
     return store_exactly(name, out, result)
 
@@ -377,5 +377,5 @@ def check_dtypes(out, *dtypes) -> None:
 
 
 def _check_exactly(name: str, out: Tensor, result: Tensor) -> None:
-    check_out(name, out, result.requires_grad, plain=result._raw.dtype not in DIFFERENTIABLE)
+    check_out(name, out, requires_grad(result), plain=result._raw.dtype not in DIFFERENTIABLE)
     check_dtypes((out,), result.dtype)

@@ -14,7 +14,7 @@ from impl.graph.node_creation_hooks import created
 from impl.tape import inplace as in_place
 from impl.tensor import write
 from impl.tensor.sparse_tensor import over
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import DEFAULT, ViewMeta
 
 
@@ -38,7 +38,7 @@ def view(op, args):
     """Apply a view operator to a sparse tensor."""
     source = args[0]
     result = over(_run(op, (source._raw, *args[1:])))
-    if STATE.enabled and source.requires_grad:
+    if STATE.enabled and requires_grad(source):
         _record(op, args, (result,), 1)
     if not result.is_sparse:  # the selected elements, summed: new memory
         return result

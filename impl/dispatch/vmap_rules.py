@@ -26,6 +26,7 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import result_dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.dispatch import aten
+from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import BatchedTensor, batched, is_at, moved, with_dim
 from impl.tensor.tensor import Tensor
 
@@ -333,4 +334,4 @@ def _stacked(rows: list, level) -> Any:
 
 @method_of(BatchedTensor)
 def _applied(self, op, args: tuple) -> Any:
-    return applied(op, args, self._level)
+    return applied(op, lifted(args, self._level), self._level)

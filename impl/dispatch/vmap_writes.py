@@ -9,6 +9,7 @@ from typing import Any
 from impl.core.registry import method_of
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.vmap_rules import RULES, applied, dims, example, fronted, warn_slow
+from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import BatchedTensor, is_at
 from impl.tensor.tensor import Tensor
 
@@ -85,4 +86,4 @@ def _refused(op, args: tuple, level) -> Tensor:
 
 @method_of(BatchedTensor)
 def _written(self, op, args: tuple) -> Tensor:
-    return written(op, args, self._level)
+    return written(op, (args[0], *lifted(args[1:], self._level)), self._level)

@@ -223,7 +223,7 @@ def _stacked(rows, seeds, cotangents) -> Tensor | None:
         if all(row is seed[number] for row, seed in zip(rows, seeds, strict=True)):
             return cotangent
     stack = FUNCTIONS["stack"]
-    if any(row.requires_grad for row in rows):
+    if any(requires_grad(row) for row in rows):
         with enable_grad():
             return stack(rows)
     with no_grad():

@@ -134,7 +134,7 @@ def _roots(tensors, cotangents, form) -> list:
                 "requires grad"
             )
         dtype = edge[0]._dtype_of(edge[1])
-        if cotangent.requires_grad and dtype is not None and cotangent._raw.dtype != dtype:
+        if requires_grad(cotangent) and dtype is not None and cotangent._raw.dtype != dtype:
             cotangent = cotangent.to(BY_NUMPY[dtype])
         roots.append((edge, form.to_array(cotangent)))
     return roots

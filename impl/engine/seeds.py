@@ -15,7 +15,7 @@ from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.graph.edge import GradientEdge
 from impl.graph.input_metadata import device_of
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor, new, requires_grad
 
 
 def as_tuple(grad_tensors, count: int) -> tuple:
@@ -50,7 +50,7 @@ def cotangents(tensors, grads, batched: bool = False) -> list:
                 cotangent._array()  # memory, of which gradients may be views
             result.append(cotangent)
         elif cotangent is None:
-            differentiable = isinstance(out, GradientEdge) or out.requires_grad
+            differentiable = isinstance(out, GradientEdge) or requires_grad(out)
             result.append(_implicit(out, shape, dtype) if differentiable else None)
         else:
             raise TypeError(

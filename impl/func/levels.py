@@ -23,11 +23,11 @@ from impl.core.state import STATE
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import gradient_edge
 from impl.operators.views.as_strided import alias_view
-from impl.tape import dual_tensor
+from impl.tape import batched_tangents, dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import BatchedTensor, batched_at, hidden, in_front, physical
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import as_view
 from impl.utils._pytree import tree_flatten, tree_map
 
@@ -64,7 +64,7 @@ class Transform:
 
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch."""
-        return tensor.requires_grad
+        return requires_grad(tensor)
 
     def tracks(self, tensor: Tensor) -> bool:
         """Whether a tensor depends on inputs of this transform, in reverse mode."""
@@ -95,7 +95,8 @@ class Transform:
 
     def primal(self, tensor: Tensor) -> Tensor:
         """A tensor without its tangent of this transform, if that is one of forward mode."""
-        return dual_tensor.primal(tensor)
+        with forward_grad.hidden_levels():
+            return dual_tensor.primal(tensor)
 
     @contextmanager
     def hooks_aside(self) -> Iterator[None]:
@@ -139,7 +140,7 @@ class DualLevel(Transform):
     def run(self) -> Iterator[None]:
         """Enter the dual level for the duration of a block, in which tensors are no inference
         tensors. Raises RuntimeError in a dual level."""
-        forward_grad.enter()
+        forward_grad.enter_nested()
         enabled = STATE.enabled
         try:
             with (
@@ -162,11 +163,9 @@ class DualLevel(Transform):
 
     def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """An alias of a tensor with this tangent, which is written where the alias is."""
-        for tensor in (primal, tangent):
+        for tensor in (primal, tangent, physical(primal), physical(tangent)):
             self.given.update(map(id, (tensor, tensor._view and tensor._view.base)))
-        result = dual_tensor.unrelated(alias_view(primal))
-        forward_grad.set_fw_grad(result, tangent)
-        return result
+        return batched_tangents.dual(primal, tangent)
 
 
 class Level(Transform):
@@ -174,11 +173,8 @@ class Level(Transform):
 
     wraps = True
 
-    def __init__(self, forward: bool = False, aliases: bool = False) -> None:
-        """With `aliases` inputs that require grad show as aliases in the caller's graph, as the
-        duals of torch's forward mode do; otherwise they do not show."""
+    def __init__(self, forward: bool = False) -> None:
         self.forward = forward
-        self.aliases = aliases
         self.caller_records = True  # whether the grad mode is on where results are handed over
         self.given: set[int] = set()  # the ids of tensors among the arguments
         self._vmaps: tuple = ()  # the levels of `vmap` outside
@@ -241,7 +237,7 @@ class Level(Transform):
 
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch, whose forward mode records nothing."""
-        return tensor.requires_grad and not (self.forward and not self._belongs_to_caller(tensor))
+        return requires_grad(tensor) and not (self.forward and not self._belongs_to_caller(tensor))
 
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.
@@ -255,6 +251,8 @@ class Level(Transform):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
         self.given.add(id(value))
         with recorded():
+            for level in self._vmaps:
+                value = batched_tangents.lifted(value, level)
             every = in_front(batched_at(value, self._vmaps))
             source = physical(every)
             self.given.update(map(id, (source, source._view and source._view.base)))
@@ -271,13 +269,12 @@ class Level(Transform):
             alias._level = self
         elif gradient_edge(value) is not None:
             alias = alias_view(value)
-            self._inputs.append(alias.grad_fn)
-            if not self.aliases:
-                alias.grad_fn._wrapper_of = self
+            self._inputs.append(alias._grad_fn)
+            alias._grad_fn._wrapper_of = self
         else:
             alias = value.detach()._requiring_grad()
             alias._level = self
-            forward_grad.pass_on(forward_grad.fw_grad(value), alias)
+            forward_grad.pass_on(value, alias)
         return alias
 
     def tracks(self, tensor: Tensor) -> bool:
@@ -286,15 +283,15 @@ class Level(Transform):
 
     def follows(self, tensor: Tensor) -> bool:
         """Whether the graph of a tensor leads to an alias of this level."""
-        if not tensor.requires_grad:
+        if not requires_grad(tensor):
             return False
-        if tensor.grad_fn is None:
+        if tensor._grad_fn is None:
             return self._is_of_level(tensor)
         return any(
             self._is_of_level(node.variable)
             if isinstance(node, AccumulateGrad)
             else any(node is one for one in self._inputs)
-            for node in _nodes(tensor.grad_fn)
+            for node in _nodes(tensor._grad_fn)
         )
 
     def _is_of_level(self, leaf: Tensor) -> bool:
@@ -309,7 +306,7 @@ class Level(Transform):
         results = tree_map(self._for_caller, tree)
         if since is not None:
             for leaf in tree_flatten(results)[0]:
-                if isinstance(leaf, Tensor) and (root := physical(leaf).grad_fn) is not None:
+                if isinstance(leaf, Tensor) and (root := physical(leaf)._grad_fn) is not None:
                     self._cut(root, since)
         return results
 
@@ -344,19 +341,19 @@ class Level(Transform):
         return self._for_caller(tensor)
 
     def _for_caller(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or not physical(value).requires_grad:
+        if not isinstance(value, Tensor) or not requires_grad(physical(value)):
             return value
         if id(value) in self._originals:
             return self._originals[id(value)][1]
         if isinstance(value, BatchedTensor):
             return hidden(self._for_caller(physical(value)), value)
-        kept = self.caller_records or value.grad_fn is None
+        kept = self.caller_records or value._grad_fn is None
         return value if kept and self._belongs_to_caller(value) else self._unwrapped(value)
 
     def _unwrapped(self, value: Tensor) -> Tensor:
         """The tensor that torch's wrapper holds: without the graph, and a view where it is one."""
         result = value.detach()
-        forward_grad.pass_on(self._for_caller(forward_grad.fw_grad(value)), result)
+        forward_grad.pass_on(value, result, self._for_caller)
         if value._view is None:
             return result
         base = value._view.base
@@ -364,11 +361,11 @@ class Level(Transform):
         return as_view(result, base.detach() if original is None else original[1])
 
     def _belongs_to_caller(self, tensor: Tensor) -> bool:
-        if tensor.grad_fn is None:
+        if tensor._grad_fn is None:
             return self._is_of_caller(tensor)
         return any(
             self._is_of_caller(node.variable)
-            for node in _nodes(tensor.grad_fn)
+            for node in _nodes(tensor._grad_fn)
             if isinstance(node, AccumulateGrad)
         )
 

@@ -19,6 +19,7 @@ from impl.factories.creation import zeros_like
 from impl.func.levels import DualLevel, Level, recorded
 from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
+from impl.tape.batched_tangents import tangent_of
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import hidden, physical
 from impl.tensor.tensor import Tensor
@@ -295,32 +296,15 @@ def jvp_of(func: Callable, primals: tuple, tangents: tuple, has_aux: bool) -> tu
                 f"{[*primal.shape]} while the given forward gradient is of size "
                 f"{[*tangent.shape]}."
             )
-    if not STATE.transforms:
-        return _dual_jvp(func, primals, directions, has_aux)
-    level = Level(forward=True, aliases=True)
-    with level.run():
-        raised = level.raised(primals)
-        value, aux = _split(func(*raised), has_aux, "jvp(f, primals, tangents)")
-        outputs, shape = _only_tensors(value, "jvp(f, primals, tangents)")
-        pushed = _pushed(level, outputs, tree_flatten(raised)[0], directions)
-    # As in torch, the value is a view.
-    reached = [alias_view(output) for output in level.lowered(outputs)]
-    results = tree_unflatten(reached, shape), level.lowered(tree_unflatten(pushed, shape))
-    return (*results, _lowered_aux(level, aux)) if has_aux else results
-
-
-def _dual_jvp(func: Callable, primals: tuple, directions: list, has_aux: bool) -> tuple:
-    """`jvp` outside of other transforms: the function of dual tensors."""
-    leaves, spec = tree_flatten(primals)
     level = DualLevel()
     with level.run():
-        duals = [level.dual(p, t) for p, t in zip(leaves, directions, strict=True)]
+        duals = [level.dual(p, t) for p, t in zip(given, directions, strict=True)]
         made = func(*tree_unflatten(duals, spec))
         value, aux = _split(made, has_aux, "jvp(f, primals, tangents)")
         outputs, shape = _only_tensors(value, "jvp(f, primals, tangents)")
-        tangents = [forward_grad.fw_grad(output) for output in outputs]
+        along = [tangent_of(output) for output in outputs]
         reached = [alias_view(output) for output in outputs]
-    pushed = [zeros_like(o) if t is None else t for o, t in zip(reached, tangents, strict=True)]
+    pushed = [zeros_like(o) if t is None else t for o, t in zip(reached, along, strict=True)]
     results = tree_unflatten(reached, shape), tree_unflatten(pushed, shape)
     if has_aux:
         _check_aux(aux)

@@ -58,7 +58,7 @@ class Node:
     _pre_hooks: Any = None
     _post_hooks: Any = None
     _makes_gradient = False  # whether no outgoing gradient aliases an incoming one
-    _tangent: Any = None  # {output number: tangent} of saved outputs; see `note_on_node`
+    _tangents: Any = None  # {level: {output number: tangent}} of saved outputs; see `note_on_node`
     _versions: Any = None  # {edge: version} of outgoing gradients that the formula wrote in place
 
     def __dir__(self):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
 from impl.core.dtypes import WIDE
+from impl.core.tensor_iterator import dimension_order
 
 VECTOR = 32
 """Bytes of ATen's vectors on a CPU with AVX2."""
@@ -74,15 +76,37 @@ def largest(raw: np.ndarray) -> float:
 
 
 def in_whole_vectors(*operands: np.ndarray, width: int = VECTOR) -> np.ndarray:
-    """Which elements ATen's elementwise loops take in whole vectors, two at a time, for operands
-    of one shape: most of them if all are row-major or one of them is an expanded number, none
-    otherwise."""
-    first = operands[0]
-    result = np.zeros(first.shape, bool)
-    others = [o for o in operands if not o.flags.c_contiguous]
-    if not others or (len(others) == 1 < len(operands) and not any(others[0].strides)):
-        result.reshape(-1)[: first.size - first.size % (2 * width // first.itemsize)] = True
-    return result
+    """Which elements of broadcast operands ATen's elementwise loops take in whole vectors, two at a
+    time: most of each run of elements that all operands have in a row, or all but one, for which
+    the run is one element (VectorizedLoop2d). The result has the common shape."""
+    shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+    every = [np.broadcast_to(operand, shape) for operand in operands]
+    size = operands[0].itemsize
+    strides = [[step // size for step in operand.strides] for operand in every]
+    order = dimension_order(shape, [(shape, steps) for steps in strides])[::-1]
+    run, dims = _run([shape[d] for d in order], [[steps[d] for d in order] for steps in strides])
+    result = np.zeros((math.prod(shape[d] for d in order[:dims]), run), bool)
+    result[:, : run - run % (2 * width // size)] = True
+    return result.reshape([shape[d] for d in order]).transpose(np.argsort(order))
+
+
+def _run(shape: list[int], strides: list[list[int]]) -> tuple[int, int]:
+    """The length of the runs of a loop over dimensions from the outermost to the innermost, and how
+    many dimensions are left; without vectors the length is one."""
+    run, dims = 1, len(shape)
+    steps: list[int | None] = [None] * len(strides)
+    while dims:
+        size, outer = shape[dims - 1], [s[dims - 1] for s in strides]
+        if size != 1:
+            wanted = [o if s is None else s * run for s, o in zip(steps, outer, strict=True)]
+            if outer != wanted:
+                break
+            steps = [o if s is None else s for s, o in zip(steps, outer, strict=True)]
+            run *= size
+        dims -= 1
+    single = sum(step == 0 for step in steps)
+    vectors = all(step in (0, 1, None) for step in steps) and single <= (len(strides) > 1)
+    return (run, dims) if vectors else (1, len(shape))
 
 
 @functools.lru_cache(512)

@@ -10,7 +10,6 @@ from typing import Any
 
 from impl.core import messages
 from impl.core.dtypes import DIFFERENTIABLE
-from impl.core.grad_mode import without_tangents
 from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
 
@@ -21,11 +20,16 @@ def push(node, tensors: list[Tensor], placing, outputs: list) -> None:
     No effect if no tensor argument has a tangent. Raises RuntimeError for a wrong number of
     tangents, a result that is no tensor, and a missing or superfluous tangent.
     """
+    forward_grad.at_each_level(_push, node, tensors, placing, outputs)
+
+
+def _push(node, tensors: list[Tensor], placing, outputs: list) -> None:
+    """`push` at the current level."""
     tangents = [forward_grad.fw_grad(tensor) for tensor in tensors]
     if all(tangent is None for tangent in tangents):
         return
     versions = [None if tangent is None else tangent._version for tangent in tangents]
-    with without_tangents():
+    with forward_grad.hidden_levels():
         results = _jvp(node, tensors, tangents)
     if len(results) != len(outputs):
         raise RuntimeError(messages.JVP_COUNT.format(len(outputs), len(results)))

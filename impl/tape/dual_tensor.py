@@ -9,7 +9,7 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.graph.edge import gradient_edge
 from impl.graph.node import Node
-from impl.tensor.forward_grad import fw_grad, set_fw_grad
+from impl.tensor.forward_grad import fw_grad, hidden_levels, set_fw_grad
 from impl.tensor.geometry import geometry
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import DualViewMeta, view_of
@@ -43,7 +43,9 @@ def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
         )
     if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")
-    return primal(dual), fw_grad(dual)
+    with hidden_levels():
+        without = primal(dual)
+    return without, fw_grad(dual)
 
 
 class CppFunction(Node):
@@ -59,13 +61,12 @@ class CppFunction(Node):
 
 
 def primal(value: Any) -> Any:
-    """A view of a tensor without its tangent (torch's _fw_primal); other values are unchanged."""
+    """A view of a tensor without the tangents of levels out of sight (torch's _fw_primal); other
+    values are unchanged."""
     if not isinstance(value, Tensor):
         return value
     if any(transform.forward for transform in STATE.transforms):  # whose wrappers take aliases
-        result = unrelated(tensor_ops.alias_view(value))
-        result._tangent = None
-        return result
+        return unrelated(tensor_ops.alias_view(value))
     result = unrelated(view_of(value, geometry(value)))
     if STATE.enabled and requires_grad(value) and not value._inference:
         node = CppFunction()

@@ -15,7 +15,7 @@ from impl.graph.input_metadata import tensor_meta
 from impl.graph.node import Node
 from impl.tape.copy_slices import CopySlices
 from impl.tensor.batched_tensor import physical
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import DEFAULT, ViewMeta, check_creation
 
 
@@ -33,14 +33,14 @@ def check(target: Tensor, differentiable: bool) -> None:
     # CheckInplace 4
     if target._view is not None:
         check_view(target)
-    if target.requires_grad and target._node is None:
+    if requires_grad(target) and target._node is None:
         raise RuntimeError(messages.LEAF_INPLACE)
 
 
 def check_view(target: Tensor) -> None:
     """Raise RuntimeError if the view's creation forbids recorded writes, or its base is a leaf."""
     check_creation(target, base_changed=False)
-    if target.requires_grad and target._view.base._node is None:
+    if requires_grad(target) and target._view.base._node is None:
         raise RuntimeError(messages.VIEW_LEAF_INPLACE)
 
 
@@ -60,7 +60,7 @@ def rebase_history(target: Tensor, node: Node, number: int = 0) -> Node:
     history = CopySlices(view.base, target, node)
     # RebaseHistory 3
     set_history(view.base, history)
-    target.grad_fn  # noqa: B018  regenerates the grad_fn of the view
+    target._grad_fn  # noqa: B018  regenerates the grad_fn of the view
     if target._retains_grad:
         hooks.move_hooks(target._node, target)
     target._hooks = None

@@ -10,7 +10,7 @@ from impl.core.state import STATE
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.graph.node import Node
 from impl.tape import custom_function_outputs
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 class Error(Node):
@@ -37,7 +37,7 @@ def once_differentiable(function):
     def wrapper(ctx, *args, **kwargs):
         with no_grad():
             outputs = function(ctx, *args, **kwargs)
-        required = any(isinstance(a, Tensor) and a.requires_grad for a in args)
+        required = any(isinstance(a, Tensor) and requires_grad(a) for a in args)
         if not (STATE.enabled and required):
             return outputs
         gradients = outputs if isinstance(outputs, tuple) else (outputs,)

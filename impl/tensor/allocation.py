@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from impl.core.devices import CPU, META
@@ -11,7 +13,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, empty_strided, is_dense
 from impl.core.tensor_iterator import elementwise_strides
-from impl.tensor.batched_tensor import BatchedTensor
+from impl.tensor.batched_tensor import BatchedTensor, levels_of, repeated
 from impl.tensor.tensor import Tensor, new
 
 
@@ -112,12 +114,19 @@ def _zeros(shape, dtype) -> Tensor:
     return result
 
 
+def _new_zeros(value: Tensor, shape) -> Tensor:
+    """Zeros of the dtype and the device of a tensor; of a batched one for each example."""
+    dtype, levels = value._raw.dtype, levels_of(value)
+    if levels and not value.is_meta:
+        strides = contiguous_strides(tuple(shape))
+        return repeated(np.zeros(math.prod(shape), dtype), shape, strides, 0, levels)
+    return new(MetaArray(shape, dtype) if value.is_meta else np.zeros(shape, dtype))
+
+
 array_ops.zeros = lambda shape, dtype: np.zeros(shape, dtype)
 tensor_ops.zeros = _zeros
 array_ops.new_zeros = lambda value, shape: np.zeros(shape, value.dtype)
-tensor_ops.new_zeros = lambda value, shape: new(
-    MetaArray(shape, value._raw.dtype) if value.is_meta else np.zeros(shape, value._raw.dtype)
-)
+tensor_ops.new_zeros = _new_zeros
 array_ops.zeros_like = _zeros_like
 tensor_ops.zeros_like = _filled_like(0)
 array_ops.ones_like = lambda value: np.ones_like(value)

@@ -20,9 +20,9 @@ from impl.core import messages
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides
+from impl.core.strides import contiguous_strides, strided
 from impl.tensor.legacy_batched_tensor import Batched
-from impl.tensor.tensor import Tensor, blank, requires_grad
+from impl.tensor.tensor import Tensor, blank, new, requires_grad
 
 _ESCAPED = (
     "Either your tensor may have escaped from inside a function being vmapped and this is a user "
@@ -185,7 +185,7 @@ class BatchedTensor(Tensor):
         raise NotImplementedError(_STORAGE)
 
     def __format__(self, spec: str) -> str:
-        return repr(self)
+        return self.item() if not self._raw.ndim else object.__format__(self, spec)
 
 
 BatchedTensor.__name__ = BatchedTensor.__qualname__ = Tensor.__name__  # torch has only one class
@@ -211,6 +211,15 @@ def physical(tensor: Tensor) -> Tensor:
     while type(tensor) is BatchedTensor:
         tensor = tensor._value
     return tensor
+
+
+def levels_of(tensor: Tensor) -> list:
+    """The levels at which a tensor is batched, from the outermost to the innermost."""
+    levels: list = []
+    while type(tensor) is BatchedTensor:
+        levels.insert(0, tensor._level)
+        tensor = tensor._value
+    return levels
 
 
 def innermost(values) -> Any:
@@ -311,7 +320,7 @@ def batched_at(value: Tensor, levels: tuple) -> Tensor:
     """A tensor that is batched at all of the levels, from the outermost to the innermost: expanded
     at those at which it is not."""
     for level in levels:
-        if not _is_within(value, level):
+        if not is_within(value, level):
             value = without_dim(tensor_ops.expand(value, (level.size, *value._raw.shape)), level, 0)
     return value
 
@@ -323,12 +332,37 @@ def in_front(value: Tensor) -> Tensor:
     return batched(in_front(moved(value._value, value._dim, 0)), 0, value._level)
 
 
+def repeated(memory: np.ndarray, shape, strides, offset: int, levels: list) -> Tensor:
+    """A tensor over new memory with these sizes, strides and offset, of which each example of the
+    levels has one."""
+    sizes, rooms = [level.size for level in levels], [memory.size]
+    for size in reversed(sizes):
+        rooms.insert(0, rooms[0] * size)
+    result = new(np.tile(memory, math.prod(sizes)))
+    steps = (*rooms[1:], *strides)
+    result._raw = strided(result._storage.flat, (*sizes, *shape), steps, offset)
+    result._strides, result._offset = steps, offset
+    for level in levels:
+        result = batched(result, 0, level)
+    return result
+
+
+def writable(value: Tensor, *operands: Any) -> Tensor:
+    """A new value into which the operands are to be written: copied for each example of a level at
+    which an operand is batched and it is not (ATen's areAnyTensorSubclassLike)."""
+    if not STATE.batched:
+        return value
+    levels = {one.number: one for t in operands if isinstance(t, Tensor) for one in levels_of(t)}
+    missing = tuple(levels[n] for n in sorted(levels) if not is_within(value, levels[n]))
+    return batched_at(value, missing).clone() if missing else value
+
+
 def is_at(value: Any, level) -> bool:
     """Whether a value is a tensor that is batched at a level (not one in it)."""
     return type(value) is BatchedTensor and value._level is level
 
 
-def _is_within(value: Tensor, level) -> bool:
+def is_within(value: Tensor, level) -> bool:
     """Whether a tensor, or one in it, is batched at a level."""
     while type(value) is BatchedTensor:
         if value._level is level:

@@ -8,6 +8,8 @@ writes the tangent in place. The forward rules of operators are in `impl.dispatc
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,17 +17,18 @@ from impl.core import inference_mode, messages
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE, block_fast_path_everywhere
-from impl.core.strides import strided
+from impl.tensor.batched_tensor import levels_of, physical, repeated
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor
 
-_level: Level | None = None  # the only level, as nesting is not supported; process-wide
+_levels: list[Level] = []  # from the outermost to the innermost; process-wide
 
 
 class Level:
-    """A dual level: weak references to all holders of tangents, which are cleared at its exit."""
+    """A dual level: weak references to all holders of its tangents, which are dropped at its exit.
 
-    number = 0
+    There is one at a time but for `torch.func.jvp`, which enters one for each nested call.
+    """
 
     def __init__(self) -> None:
         self.holders: list[weakref.ref] = []
@@ -33,7 +36,7 @@ class Level:
 
 def is_entered() -> bool:
     """Whether a dual level is active."""
-    return _level is not None
+    return bool(_levels)
 
 
 def is_seen() -> bool:
@@ -41,35 +44,79 @@ def is_seen() -> bool:
     return STATE.forward and not STATE.inference
 
 
+def current() -> Level | None:
+    """The innermost level that is seen: the one whose tangents operators meet."""
+    return _innermost() if is_seen() else None
+
+
+def _innermost() -> Level | None:
+    """The current level, also where forward AD is off, as in inference mode."""
+    count = len(_levels) - STATE.hidden_levels
+    return _levels[count - 1] if count > 0 else None
+
+
+def seen() -> int:
+    """How many levels are seen."""
+    return max(len(_levels) - STATE.hidden_levels, 0) if is_seen() else 0
+
+
+class hidden_levels:
+    """A block in which the innermost levels, one or more than those that already are, are out of
+    sight: the tangents of a level are computed with the tangents of those outside."""
+
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
+
+    def __enter__(self) -> None:
+        STATE.hidden_levels += self.count
+
+    def __exit__(self, *exc) -> None:
+        STATE.hidden_levels -= self.count
+
+
+def at_each_level(function: Callable, *args) -> list:
+    """The results of a function with each of the levels that are seen as the current one, from the
+    outermost."""
+    results = []
+    for count in range(seen() - 1, -1, -1):
+        with hidden_levels(count):
+            results.append(function(*args))
+    return results
+
+
 _NESTED = "Nested forward mode AD is not supported at the moment"
 
 
 def refuse_nested() -> None:
     """Raise RuntimeError if a dual level is active, unless a transform has entered it."""
-    if _level is not None and not any(transform.forward for transform in STATE.transforms):
+    if _levels and not any(transform.forward for transform in STATE.transforms):
         raise RuntimeError(_NESTED)
 
 
 def enter() -> int:
-    """Enter the dual level and return its number. Raises RuntimeError if one is active."""
-    global _level
-    if _level is not None or any(transform.forward for transform in STATE.transforms):
+    """Enter a dual level, and return its number. Raises RuntimeError if one is active."""
+    if _levels or any(transform.forward for transform in STATE.transforms):
         raise RuntimeError(_NESTED)
-    _level = Level()
+    return enter_nested()
+
+
+def enter_nested() -> int:
+    """Enter a dual level, within those that are active, and return its number."""
+    _levels.append(Level())
     block_fast_path_everywhere(1)
-    return _level.number
+    return 0
 
 
 def leave() -> None:
-    """Leave the dual level and clear all tangents. Raises RuntimeError if none is active."""
-    global _level
-    if _level is None:
+    """Leave the innermost dual level and drop its tangents. Raises RuntimeError if none is
+    active."""
+    if not _levels:
         raise RuntimeError("Dual level must be a positive number.")
-    for reference in _level.holders:
+    level = _levels.pop()
+    for reference in level.holders:
         holder = reference()
-        if holder is not None:
-            holder._tangent = None
-    _level = None
+        if holder is not None and holder._tangents is not None:
+            holder._tangents.pop(level, None)
     block_fast_path_everywhere(-1)
 
 
@@ -77,17 +124,30 @@ def leave() -> None:
 
 
 def fw_grad(tensor: Tensor) -> Tensor | None:
-    """The tangent of a tensor, or None; that of a view may come from the tangent of its base."""
-    if _level is None or not is_seen():
+    """The tangent of a tensor at the current level, or None; that of a view may come from the
+    tangent of its base."""
+    level = current()
+    if level is None:
         return None
-    tangent = tensor._tangent
+    tangent = None if tensor._tangents is None else tensor._tangents.get(level)
     if tangent is None and tensor._view is not None:
         base = tensor._view.forward_base
         whole = None if base is None else fw_grad(base)
         if whole is not None:
             tangent = _part(whole, tensor)
-            _attach(tensor, tangent)
+            _attach(tensor, tangent, level)
     return tangent
+
+
+def has_tangent(tensor: Tensor) -> bool:
+    """Whether a tensor, or the value of a batched one, has a tangent at a level that is seen."""
+    return bool(_levels) and bool(tangents(physical(tensor)))
+
+
+def tangents(tensor: Tensor) -> dict[Level, Tensor]:
+    """The tangents of a tensor at all levels that are seen."""
+    pairs = at_each_level(lambda: (current(), fw_grad(tensor)))
+    return {level: tangent for level, tangent in pairs if tangent is not None}
 
 
 def set_fw_grad(tensor: Tensor, tangent: Tensor, written: bool = False) -> None:
@@ -113,59 +173,65 @@ def set_fw_grad(tensor: Tensor, tangent: Tensor, written: bool = False) -> None:
         if _alike(tangent, base) and _alike(tangent, tensor):
             whole = tangent
         else:
-            whole = _zeros(base)
+            whole = _zeros(base, tangent)
             tangent = _part(whole, tensor).copy_(tangent)
-        _attach(base, whole)
+        _attach(base, whole, _innermost())
     if not _alike(tangent, tensor):
-        tangent = _zeros(tensor).copy_(tangent)
-    _attach(tensor, tangent)
+        tangent = _zeros(tensor, tangent).copy_(tangent)
+    _attach(tensor, tangent, _innermost())
 
 
-def _attach(tensor: Tensor, tangent: Tensor) -> None:
-    assert _level is not None
-    tensor._tangent = tangent
-    _level.holders.append(weakref.ref(tensor))
-    inference_mode.use_slow_path(tensor)  # also in threads that are running already
+def _attach(holder: Any, tangent: Any, level: Level | None) -> None:
+    """Give a tensor its tangent at a level, or a node those of its outputs."""
+    assert level is not None
+    if holder._tangents is None:
+        holder._tangents = {}
+    holder._tangents[level] = tangent
+    level.holders.append(weakref.ref(holder))
+    if isinstance(holder, Tensor):
+        inference_mode.use_slow_path(holder)  # also in threads that are running already
 
 
-def pass_on(tangent: Tensor | None, to: Tensor) -> None:
-    """Give a tensor that has no tangent the one of a tensor of the same shape, if that has one."""
-    if tangent is not None and fw_grad(to) is None:
-        _attach(to, tangent)
+def pass_on(source: Tensor, to: Tensor, change: Callable[[Tensor], Tensor] | None = None) -> None:
+    """Give a tensor that has no tangents those of a tensor of the same shape, `change`d if that is
+    given."""
+    for level, tangent in tangents(source).items():
+        if to._tangents is None or level not in to._tangents:
+            _attach(to, tangent if change is None else change(tangent), level)
 
 
 def note_on_node(output: Tensor) -> None:
     """Store the tangent of an output in its node, for when the output is unpacked as saved."""
-    node = output._node
-    if node is not None and output._tangent is not None:
-        assert _level is not None
-        if node._tangent is None:
-            node._tangent = {}
-            _level.holders.append(weakref.ref(node))
-        node._tangent[output._nr] = output._tangent
+    node, level = output._node, current()
+    if node is None or level is None or output._tangents is None or level not in output._tangents:
+        return
+    if node._tangents is None or level not in node._tangents:
+        _attach(node, {}, level)
+    node._tangents[level][output._nr] = output._tangents[level]
 
 
 def restore_from_node(output: Tensor, node) -> None:
-    """Set the tangent of an unpacked output to the one stored by `note_on_node`."""
-    if node._tangent is not None and output._nr in node._tangent:
-        _attach(output, node._tangent[output._nr])
+    """Set the tangents of an unpacked output to those stored by `note_on_node`."""
+    for level, stored in (node._tangents or {}).items():
+        if output._nr in stored:
+            _attach(output, stored[output._nr], level)
 
 
-def snapshot(tensor: Tensor) -> tuple[Level, Tensor] | None:
-    """The tangent of a tensor with its level, for `restore_snapshot`; None if there is none."""
-    tangent = fw_grad(tensor)
-    return None if tangent is None or _level is None else (_level, tangent)
+def snapshot(tensor: Tensor) -> dict[Level, Tensor] | None:
+    """The tangents of a tensor with their levels, for `restore_snapshot`; None if it has none."""
+    return tangents(tensor) or None
 
 
-def restore_snapshot(tensor: Tensor, kept: tuple[Level, Tensor] | None) -> None:
-    """Set the tangent of a tensor from a `snapshot`, unless that level was left."""
-    if kept is not None and kept[0] is _level:
-        _attach(tensor, kept[1])
+def restore_snapshot(tensor: Tensor, kept: dict[Level, Tensor] | None) -> None:
+    """Set the tangents of a tensor from a `snapshot`, but those of levels that were left."""
+    for level, tangent in (kept or {}).items():
+        if level in _levels:
+            _attach(tensor, tangent, level)
 
 
 def is_used() -> bool:
     """Whether any tensor has a tangent and forward AD is on in this thread."""
-    return _level is not None and bool(_level.holders) and is_seen()
+    return is_seen() and any(level.holders for level in _levels)
 
 
 def _part(whole: Tensor, view: Tensor) -> Tensor:
@@ -176,8 +242,12 @@ def _part(whole: Tensor, view: Tensor) -> Tensor:
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors have equal storage size, offset, sizes, strides and conj and neg bits."""
-    if _room(a) != _room(b) or a._offset != b._offset or conj_neg_bits(a) != conj_neg_bits(b):
+    """Whether two tensors have equal storage size, offset, sizes, strides and conj and neg bits; of
+    a batched tensor the storage has the room for all examples, and is not compared."""
+    alone = not levels_of(a)
+    if (alone and _room(a) != _room(b)) or a._offset != b._offset:
+        return False
+    if conj_neg_bits(physical(a)) != conj_neg_bits(b):
         return False
     shape = a._raw.shape
     if shape != b._raw.shape:
@@ -191,14 +261,13 @@ def _room(tensor: Tensor) -> int:
     return tensor._storage.flat.nbytes // tensor._raw.dtype.itemsize
 
 
-def _zeros(like: Tensor) -> Tensor:
-    """Zeros with the strides, offset and bits of a tensor, in a storage of the same size."""
-    size = _room(like)
-    result = new(np.zeros(size, like._raw.dtype))
-    strides = like.stride()
-    result._raw = strided(result._storage.flat, like._raw.shape, strides, like._offset)
-    result._strides, result._offset = strides, like._offset
-    return with_bits(result, *conj_neg_bits(like))
+def _zeros(like: Tensor, value: Tensor) -> Tensor:
+    """Zeros with the strides, offset and bits of a tensor, in a storage of the same size; where the
+    value to be written is batched such zeros for each example."""
+    memory = np.zeros(_room(like), like._raw.dtype)
+    result = repeated(memory, like._raw.shape, like.stride(), like._offset, levels_of(value))
+    with_bits(physical(result), *conj_neg_bits(like))
+    return result
 
 
 def can_have(tensor: Tensor) -> bool:
@@ -217,8 +286,8 @@ def refuse(name: str, *values) -> None:
 
 
 def _refuse(text: str, values) -> None:
-    for value in values if _level is not None else ():
+    for value in values if _levels else ():
         if isinstance(value, (list, tuple)):
             _refuse(text, value)
-        elif isinstance(value, Tensor) and fw_grad(value) is not None:
+        elif isinstance(value, Tensor) and tangents(value):
             raise NotImplementedError(text)

@@ -19,7 +19,7 @@ from impl.core.state import STATE
 from impl.core.storage import Memory, Storage, address, owner_of
 from impl.core.strides import element_strides, extent, strided
 from impl.core.tensor_impl import TensorBase
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 _MEMORY: Any = TensorBase.__dict__["_raw"]  # the slot, which holds the unresolved memory
 
@@ -58,7 +58,7 @@ class LazyConjTensor(Tensor):
         """The resolved elements if `force`; else RuntimeError, as NumPy has no such bits."""
         if force:
             return self._raw
-        if STATE.enabled and self.requires_grad:
+        if STATE.enabled and requires_grad(self):
             return super().numpy()
         kind, cure = ("conjugate", "conj") if self._conjugated else ("negative", "neg")
         raise RuntimeError(

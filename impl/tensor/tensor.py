@@ -93,7 +93,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _hooks: Any = None
     _post_accumulate: Any = None
     _retains_grad = False
-    _tangent: Any = None
+    _tangents: Any = None  # {dual level: tangent}; see `impl.tensor.forward_grad`
     _zero = False  # whether a ZeroTensor, in the place of an absent tangent
     _detached = False  # whether detach_() was called, an error when unpacked as saved
     _inference = False  # whether an inference tensor
@@ -114,7 +114,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @property
     def requires_grad(self) -> bool:
-        return requires_grad(self)
+        return requires_grad(self) and not (STATE.transforms and hides_history(self))
 
     @requires_grad.setter
     def requires_grad(self, value) -> None:
@@ -163,7 +163,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @read_only
     def is_leaf(self) -> bool:
-        return self._grad_fn is None
+        node = self._grad_fn
+        if node is None or node._wrapper_of is not None:
+            return True
+        return bool(STATE.transforms) and hides_history(self)
 
     @read_only
     def output_nr(self) -> int:
@@ -271,7 +274,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         self._node = None
         self._nr = 0
         self._requires_grad = False
-        self._tangent = None
+        self._tangents = None
         return self
 
     def untyped_storage(self):
@@ -396,6 +399,16 @@ def blank(cls: type = Tensor):
     if STATE.fast_path is None and STATE.transforms:
         tensor._born = STATE.transforms[-1].serial
     return tensor
+
+
+def hides_history(tensor: Tensor) -> bool:
+    """Whether the innermost transform of differentiation in which a tensor was made did not record
+    it, so that it shows no history: that of the transforms outside, and of the caller, is out of
+    sight."""
+    for transform in reversed(STATE.transforms):
+        if transform.wraps and tensor._born >= transform.serial:
+            return not transform.tracks(tensor)
+    return False
 
 
 def is_wrapped(tensor: Tensor) -> bool:

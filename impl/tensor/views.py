@@ -13,7 +13,7 @@ those of its result. The same function makes views of tensors, views of arrays i
 from __future__ import annotations
 
 from impl.core import messages
-from impl.core.read_only import read_only
+from impl.core.read_only import add_read_only
 from impl.core.registry import OPERATORS
 from impl.core.state import STATE
 from impl.graph import hooks
@@ -21,7 +21,7 @@ from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, geometry
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import Tensor, hides_history, requires_grad
 
 DEFAULT, NO_GRAD, INFERENCE = "default", "no_grad", "inference"
 MULTI, FUNCTION = "multi", "function"
@@ -186,5 +186,13 @@ def grad_fn(self):
     return self._node
 
 
-Tensor.grad_fn = read_only(grad_fn)
+def _shown_grad_fn(self):
+    """The node that a program sees: none of a transform out of sight, or of its inputs."""
+    node = grad_fn(self)
+    if node is None or node._wrapper_of is not None:
+        return None
+    return None if STATE.transforms and hides_history(self) else node
+
+
+add_read_only(Tensor, "grad_fn", _shown_grad_fn)
 Tensor._grad_fn = property(grad_fn)  # for the implementation, which asks no class and no mode

@@ -290,7 +290,7 @@ class FastCall:
         self._add(f"        return {self._finished}")
         # That of a view is made anew if its base was written since.
         self._add(f"elif (view := {x}._view) is not None and view.version != {x}._memory.version:")
-        self._add(f"    n{i} = {x}.grad_fn")
+        self._add(f"    n{i} = {x}._grad_fn")
 
     def _node(self, present) -> None:
         op, names = self.op, self.names

@@ -38,7 +38,7 @@ def _unordered_in_vectors(value, kinds: Collection[np.dtype], width: int, limite
             unordered = self != self if all(n == n for n in limits) else np.ones_like(self, bool)
             if self.dtype not in kinds or not unordered.any():
                 return result
-            unordered &= in_whole_vectors(grad_output, self, width=width)
+            unordered = unordered & in_whole_vectors(grad_output, self, width=width)
             return np.where(unordered, result.dtype.type(value), result)
 
         return call

@@ -12,6 +12,7 @@ from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.core.meta_functions import like_first
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
@@ -249,6 +250,8 @@ def logsumexp_tangent(F, tangent, value, dim, keepdim):
     highest = F.amax_dim(F.real_part(value), dim, True) if F.numel(value) else None
     exponentials = F.exp(value if highest is None else value - highest)
     total = F.sum_dim(exponentials, dim, keepdim)
+    if STATE.transforms:  # in which ATen writes nothing in place (areAnyTensorSubclassLike)
+        return F.sum_dim(exponentials * tangent, dim, keepdim) / total
     # In place, so the exponentials that were saved are stale, as they are in torch.
     return F.sum_dim(exponentials.mul_(tangent), dim, keepdim).div_(total)
 

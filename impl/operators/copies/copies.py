@@ -20,6 +20,7 @@ from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels.casting import converted, discards, filled
 from impl.tensor.aliases import alias
 from impl.tensor.allocation import strides_in
+from impl.tensor.batched_tensor import levels_of, repeated
 from impl.tensor.geometry import Geometry
 from impl.tensor.memory_overlap import check_shape, is_same_memory
 from impl.tensor.tensor import Tensor, new
@@ -268,6 +269,8 @@ def zero_(input):
 def _clone_strided(gradient: Tensor, shape, strides) -> Tensor:
     """A recorded copy with the given strides, into which CopySlices writes the slice's gradient."""
     count, dtype = (extent(shape, strides),), gradient._raw.dtype
+    if levels := levels_of(gradient):
+        return copy_(repeated(np.empty(count, dtype), shape, strides, 0, levels), gradient)
     flat = new(MetaArray(count, dtype) if gradient.is_meta else np.empty(count, dtype))
     whole = alias(flat, Geometry(tuple(shape), tuple(strides), 0))
     return copy_(whole, gradient)

@@ -35,7 +35,7 @@ from impl.operators.images.pooling_windows import (
     sizes_for,
     sizes_for_one,
 )
-from impl.tensor.forward_grad import fw_grad
+from impl.tensor.forward_grad import has_tangent
 from impl.tensor.tensor import requires_grad
 
 # -- maxima -----------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def max_pool1d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=F
     """
     arguments = (kernel_size, _given(stride), padding, dilation, ceil_mode)
     kernel, step, pad, gap = _check_max_pool1d(input, *arguments)
-    if (STATE.enabled and requires_grad(input)) or fw_grad(input) is not None:
+    if (STATE.enabled and requires_grad(input)) or has_tangent(input):
         return max_pool1d_with_indices(input, *arguments)[0]
     if input.dtype.category != FLOATING:
         raise not_implemented("max_pool1d_impl", input.dtype)

@@ -182,7 +182,7 @@ written(_group_gradients, {"input": 0, "weight": _filled, "bias": _filled})
 def _group_tangent(F, input_t, input, weight_t, weight, bias_t, mean, rstd, N, C, HxW, group):
     shape, rows, column = tuple(input.shape), (1, N * group, -1), (1, N * group, 1)
     count = C // group * HxW
-    x, x_t = input.view(rows), input_t.view(rows)
+    x, x_t = input.reshape(rows), input_t.reshape(rows)
     result_t = tangent(F, x, x_t, mean.view(column), rstd.view(column), (2,), count).view(shape)
     result = None
     if weight is not None:

@@ -18,6 +18,7 @@ from impl.dispatch.not_implemented import no_primitive
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.kernels.vectorized import column_sums
 from impl.operators.layers.recurrent_cells import lstm_direction
+from impl.tensor.tensor import requires_grad
 
 
 def fits_recurrent_layer(input, params) -> bool:
@@ -183,7 +184,7 @@ def _recording_backward(grads, input, weights, states, reverse, output, workspac
     with enable_grad():
         # Each operand is wrapped in a view, so that no operand depends on another.
         inner = [t.view_as(t) for t in (input, *weights, *states)]
-        inner = [t if t.requires_grad else t.detach() for t in inner]
+        inner = [t if requires_grad(t) else t.detach() for t in inner]
         made, (h, c) = lstm_direction(inner[0], tuple(inner[5:]), inner[1:5], reverse)
         pairs = [(value, g) for value, g in zip((made, h, c), grads, strict=False) if g is not None]
         wanted = [t for t, need in zip(inner, needs, strict=True) if need]

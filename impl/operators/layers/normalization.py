@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from impl.core.dtypes import REDUCED
+from impl.core.state import STATE
 from impl.dispatch.not_implemented import require_floating, require_scalar_type
 from impl.kernels.vectorized import row_sums
 
@@ -75,7 +76,7 @@ def tangent(F, x, x_t, mean, normalized_scale, dims, count: int):
     cubed = -normalized_scale.pow(3)
     along = F.sum_dim((centred * (x - mean)) * cubed, dims, True)
     slope = F.div_scalar(along, count)
-    if x_t._zero:  # ATen does not write into a zero tangent
+    if x_t._zero or STATE.transforms:  # where ATen writes nothing in place
         return centred * normalized_scale + (x - mean) * slope
     result = x_t - F.mean_dim(x_t, dims, True)
     return result.mul_(normalized_scale).add_((x - mean) * slope)
@@ -86,11 +87,14 @@ def affine_tangent(result_t, result, weight, weight_t, bias_t, shape):
 
     `result_t` and `result` are overwritten, unless the weight has no tangent.
     """
-    if weight is not None and weight_t._zero:
+    if weight is not None and (weight_t._zero or STATE.transforms):
         result_t = result_t * weight.view(shape) + result * weight_t.view(shape)
     elif weight is not None:
         result_t.mul_(weight.view(shape)).add_(result.mul_(weight_t.view(shape)))
-    return result_t if bias_t is None else result_t.add_(bias_t.view(shape))
+    if bias_t is None:
+        return result_t
+    bias_t = bias_t.view(shape)
+    return result_t + bias_t if STATE.transforms else result_t.add_(bias_t)
 
 
 def elements(shape, dims) -> int:

@@ -24,6 +24,7 @@ from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import solve
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
+from impl.tensor.batched_tensor import physical
 from impl.tensor.tensor import Tensor, new
 
 Eig = return_type("linalg_eig", "eigenvalues", "eigenvectors")
@@ -99,7 +100,7 @@ linalg_eig.forward(
 def _check_general(name: str, A: Tensor) -> None:
     if A.dtype.category < FLOATING:
         raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
-    if name == "linalg.eig" and not (A.is_meta or np.isfinite(A._raw).all()):
+    if name == "linalg.eig" and not (A.is_meta or np.isfinite(physical(A)._raw).all()):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     lapack.check_square(name, A._raw)
     if A.dtype is float16:  # one for each result

@@ -7,6 +7,7 @@ for the whole batch, and raised by the operators that check it.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -63,7 +64,9 @@ def empty(shape, dtype) -> np.ndarray:
     if 0 in shape:  # NumPy does not keep the strides of an empty array that owns its memory
         return strided(np.empty(1, dtype), shape, strides, 0)
     size = np.dtype(dtype).itemsize
-    return np.ndarray(shape, dtype, strides=[s * size for s in strides])
+    # Strides of dimensions of size one count only in arrays over memory that is not theirs.
+    memory = bytearray(math.prod(shape) * size) if 1 in shape[-2:] else None
+    return np.ndarray(shape, dtype, buffer=memory, strides=[s * size for s in strides])
 
 
 def widened(value) -> np.ndarray:

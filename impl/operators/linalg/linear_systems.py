@@ -10,7 +10,6 @@ import numpy as np
 
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
-from impl.core.state import STATE
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.batching_rules import by_example
@@ -18,7 +17,7 @@ from impl.dispatch.definition import Array, function, owned
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack, lu, lu_systems
-from impl.tensor.tensor import requires_grad
+from impl.operators.linalg.matrices import differentiated
 
 # -- systems ------------------------------------------------------------------------------------
 
@@ -70,8 +69,9 @@ def _solve_gradients(F, grad, A, LU, pivots, left, result, needs):
 
 def solved_for_tangent(F, A, LU, pivots, right, left=True, turned=False):
     """The solution of a system in a forward formula: recorded as a function of A where that
-    requires grad, and otherwise by its factors, or those of its transpose if `turned`."""
-    if STATE.enabled and requires_grad(A):
+    requires grad or has a tangent, and otherwise by its factors, or those of its transpose if
+    `turned`."""
+    if differentiated(A):
         return solve(A, right, left=left)
     return F.linalg_lu_solve(LU, pivots, right, left, turned)
 

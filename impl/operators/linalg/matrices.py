@@ -16,7 +16,7 @@ from impl.tensor.tensor import Tensor, requires_grad
 
 def differentiated(A: Tensor) -> bool:
     """Whether a gradient or a tangent of A may be computed, which needs the complete factors."""
-    return (STATE.enabled and requires_grad(A)) or forward_grad.fw_grad(A) is not None
+    return (STATE.enabled and requires_grad(A)) or forward_grad.has_tangent(A)
 
 
 # -- operations of formulas ---------------------------------------------------------------------

@@ -26,6 +26,7 @@ from impl.dispatch.out import copy_out, store_exactly
 from impl.kernels.reduced_precision import widened
 from impl.operators.linalg.singular_values import singular_norm
 from impl.operators.reductions.reductions import restore
+from impl.tensor.batched_tensor import writable
 from impl.tensor.tensor import Tensor
 
 
@@ -139,7 +140,7 @@ def pow_fresh(value, exponent):
     return array_ops.pow_scalar(value, exponent)
 
 
-tensor_ops.fill_fresh = lambda value, mask, number: value.masked_fill_(mask, number)
+tensor_ops.fill_fresh = lambda value, mask, number: writable(value, mask).masked_fill_(mask, number)
 tensor_ops.pow_fresh = lambda value, exponent: value.pow_(exponent)
 
 
@@ -158,7 +159,7 @@ def norm_tangent(F, tangent, value, order: float, norm, dim, keepdim):
         return F.sum_dim(F.real_part(F.sgn(value) * F.conj(tangent)), dim, keepdim)
     if order == 2:
         along = F.sum_dim(F.real_part(value * F.conj(tangent)), dim, keepdim)
-        return F.fill_fresh(along.div_(norm), norm == 0, 0)
+        return F.fill_fresh(writable(along, norm).div_(norm), norm == 0, 0)
     if math.isinf(order):
         norm = restore(F, norm, dim, keepdim, value.ndim)
         both_nan = F.logical_and(F.isnan(value), F.isnan(norm))

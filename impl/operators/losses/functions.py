@@ -6,6 +6,7 @@ Those of `torch.nn.functional` call these (`impl.nn.loss`, `impl.nn.loss_margin`
 from __future__ import annotations
 
 from impl.core.registry import NATIVE
+from impl.core.state import STATE
 from impl.dispatch.definition import function, native
 from impl.dispatch.not_implemented import refuse_gradient
 from impl.operators.losses import losses, losses_binary, losses_margin
@@ -47,6 +48,8 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """The cross entropy of sigmoid(input), without overflow
     (torch.binary_cross_entropy_with_logits)."""
+    if STATE.transforms:
+        return losses_binary.logits_in_transforms(input, target, weight, pos_weight, reduction)
     refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
     refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
     return losses_binary.binary_cross_entropy_with_logits(

@@ -109,6 +109,15 @@ mse_loss_backward.gradient(
 )
 
 
+mse_loss_backward.forward(
+    lambda F, grad_output_t, grad_output, self_t, self, target_t, target, reduction: (
+        _square_curvature(F, self_t, grad_output, self, reduction)
+        - _square_curvature(F, target_t, grad_output, target, reduction)
+        + F.mse_loss_backward(grad_output_t, self, target, reduction)
+    )
+)
+
+
 @formula_operation
 def reduced_gradient(values, like, reduction):
     return reduced(values, reduction)
@@ -215,6 +224,16 @@ huber_loss.forward(
         reduction,
     )
 )
+
+
+@huber_loss_backward.batches
+def _huber_by_parts(args, level):
+    """ATen's decomposition, whose operators have forward rules."""
+    grad, self, target, reduction, delta = args
+    x = self - target
+    scaled = grad / count(x, reduction) if reduction == MEAN else grad
+    inner = tensor_ops.where(x > delta, scaled * delta, scaled * x)
+    return tensor_ops.where(x < -delta, -scaled * delta, inner)
 
 
 def _huber_slope(F, grad, self, target, reduction, delta):

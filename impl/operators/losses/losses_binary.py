@@ -27,8 +27,9 @@ from impl.operators.losses.losses import (
 from impl.operators.pointwise.arithmetic import div_scalar
 from impl.operators.pointwise.special import expit
 from impl.tensor.allocation import dense_strides
+from impl.tensor.batched_tensor import writable
 from impl.tensor.memory_overlap import check_shape, check_written
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, new
 
 
 @operator(**SECOND, autocast="fp32", complex=NoComplex("binary_cross_entropy"))
@@ -81,9 +82,9 @@ def bce_of_target(grad, self, target, weight, reduction):
 
 
 def _bce_of_target_taped(grad, self, target, weight, reduction):
-    value = tensor_ops.logit(self).neg_().mul_(grad)
+    value = writable(tensor_ops.logit(self).neg_(), grad).mul_(grad)
     if weight is not None:
-        value.mul_(weight)
+        value = writable(value, weight).mul_(weight)
     return div_scalar.inplace(value, count(target, MEAN)) if reduction == MEAN else value
 
 
@@ -265,3 +266,20 @@ def _log_sigmoid(value):
 
 
 tensor_ops.log_sigmoid = _log_sigmoid
+
+
+def logits_in_transforms(input, target, weight, pos_weight, reduction) -> Tensor:
+    """The loss as torch composes it in the transforms of torch.func, with derivatives for all its
+    arguments; where `input` is minus infinity they are NaN
+    (ATen/functorch/PyTorchOperatorHacks.cpp)."""
+    peak = (-input).clamp_min(0)
+    smooth = ((-peak).exp() + (-input - peak).exp()).log()
+    loss = tensor_ops.sub(new(np.array(1)), target) * input
+    if pos_weight is None:
+        loss = loss + peak + smooth
+    else:
+        heavier = tensor_ops.sub_scalar(pos_weight, 1) * target
+        loss = loss + tensor_ops.add_scalar(heavier, 1) * (smooth + peak)
+    if weight is not None:
+        loss = loss * weight
+    return loss if reduction == NONE else loss.mean() if reduction == MEAN else loss.sum()

@@ -14,6 +14,7 @@ from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import Rereading
 from impl.tensor import lazy_conj
 from impl.tensor.aliases import alias
+from impl.tensor.batched_tensor import physical
 from impl.tensor.geometry import Geometry, geometry, of_pairs
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
 from impl.tensor.tensor import Tensor
@@ -225,7 +226,7 @@ def real(input):
     """A view of the real part; a real tensor is returned as it is (torch.real)."""
     if not _is_complex(input):
         return input
-    resolved = conj_view(input) if is_conj(input) else input
+    resolved = conj_view(input) if is_conj(physical(input)) else input
     return view_as_real(resolved).select(input._raw.ndim, 0)
 
 
@@ -233,7 +234,7 @@ def imag(input):
     """A view of the imaginary part (torch.imag). Raises TypeError for a real tensor."""
     if not _is_complex(input):
         raise TypeError("imag is not implemented for tensors with non-complex dtypes.")
-    if is_conj(input):
+    if is_conj(physical(input)):
         return neg_view(view_as_real(conj_view(input))).select(input._raw.ndim, 1)
     return view_as_real(input).select(input._raw.ndim, 1)
 

@@ -13,6 +13,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import require_full_precision
 from impl.dispatch.out import copy_out
+from impl.tensor.tensor import requires_grad
 
 _SPECIAL: dict[str, Any] = {
     "promote": "float",
@@ -70,6 +71,6 @@ def ndtr(input, *, out=None):
     result = tensor_ops.mul_scalar(tensor_ops.add_scalar(tensor_ops.erf(scaled), 1), 0.5)
     if out is None:
         return result
-    if not result.requires_grad:
+    if not requires_grad(result):
         result = result.contiguous()  # in which layout `out` is resized
     return copy_out("special_ndtr", out, result)

@@ -59,12 +59,16 @@ def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if ranks[0] == 2:
         return addmm(bias, input, turned, 1, 1)
     shape = input._raw.shape
-    if bias._raw.ndim and input.is_contiguous() and bias.is_contiguous():
+    # In transforms torch composes it by another function (ATen/functorch/PyTorchOperatorHacks.cpp).
+    as_rows = ranks[0] == 3 if STATE.transforms else bias._raw.ndim and bias.is_contiguous()
+    if as_rows and input.is_contiguous():
         rows = tensor_ops.view(input, (math.prod(shape[:-1]), shape[-1]))
         result = addmm(bias, rows, turned, 1, 1)
         return unsafe_view(result, (*shape[:-1], result._raw.shape[1]))
     product = matmul_of(input, turned)
-    return product.add_(bias) if forward_grad.fw_grad(bias) is None else product.add(bias)
+    if STATE.batched or forward_grad.has_tangent(bias):
+        return product.add(bias)
+    return product.add_(bias)
 
 
 _ALL, _PARAMETERS = 0b111, 0b101  # the bits of addmm's operands that require grad: bias, input, t

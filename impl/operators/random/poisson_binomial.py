@@ -14,7 +14,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import unboxed
-from impl.dispatch import randomness
+from impl.dispatch import forward_rules, randomness
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_full_precision
 from impl.dispatch.out import same_dtype_out, warn_resized
@@ -104,6 +104,7 @@ def binomial(count, prob, generator=None):
                 f"binomial only supports floating-point dtypes for {name}, got: "
                 f"{value.dtype.legacy}"
             )
+    forward_rules.refuse(binomial_drawn, (count, prob, None))
     kind = count._raw.dtype
     source = generator or default_generator
     shape = broadcast_shapes(count._raw.shape, prob._raw.shape)

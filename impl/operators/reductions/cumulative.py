@@ -224,11 +224,16 @@ logcumsumexp_along.gradient(
 )
 
 
+_NO_ZERO = 1e-13  # ATen adds it to sums of exponentials, which may all have vanished
+
+
 def _logcumsumexp_tangent(F, tangent, value, dim):
     if value.ndim == 0 or F.numel(value) == 0:
         return tangent
-    exponentials = F.exp(value - F.amax_dim(value, (dim,), True))
-    return F.cumsum_along(exponentials * tangent, dim) / F.cumsum_along(exponentials, dim)
+    highest = None if F.is_complex(value) else F.amax_dim(value, (dim,), True)
+    exponentials = F.exp(value if highest is None else value - highest)
+    total = F.cumsum_along(exponentials, dim) + _NO_ZERO
+    return F.cumsum_along(exponentials * tangent, dim) / total
 
 
 logcumsumexp_along.forward(

@@ -9,7 +9,8 @@ from impl.core.state import STATE
 from impl.dispatch import view_operator
 from impl.dispatch.definition import function, native
 from impl.dispatch.facts import SavedAs
-from impl.tensor.batched_tensor import BatchedTensor, physical
+from impl.tensor import forward_grad
+from impl.tensor.batched_tensor import physical
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor
 
@@ -150,12 +151,10 @@ def _unrelated(results):
     if STATE.inference:  # in which torch's kernel makes them by slicing, as views
         return results
     for result in results:
-        for part in (result, result._tangent):
-            if isinstance(part, BatchedTensor):
-                part = physical(part)
-            if part is not None:
-                part._view = None
-                part._storage = part._storage.sharing()
+        tensor = physical(result)
+        for part in (tensor, *map(physical, forward_grad.tangents(tensor).values())):
+            part._view = None
+            part._storage = part._storage.sharing()
     return results
 
 

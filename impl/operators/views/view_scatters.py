@@ -23,7 +23,7 @@ from impl.tensor.aliases import alias
 from impl.tensor.geometry import check_bounds, elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.memory_overlap import check_overlap
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor, new, requires_grad
 
 
 def _with_its_memory(tensor: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ class _AsStridedScatter(Operator):
     def slow_path(self, input, src, size, stride, storage_offset=None):
         args = (input, src, tuple(size), tuple(stride), storage_offset)
         mask = self.grad_input_mask(args)
-        if input.requires_grad and not input.is_contiguous():
+        if requires_grad(input) and not input.is_contiguous():
             raise RuntimeError(
                 "!self.requires_grad() || self.is_contiguous() INTERNAL ASSERT FAILED at "
                 '"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp":4747, please report '

@@ -1,0 +1,74 @@
+"""Tangents of batched tensors: forward AD within `vmap`.
+
+As the history, the tangent belongs to the physical tensor, the value in the batched tensors
+(`impl.tensor.batched_tensor`); dimensions that these hide are ordinary ones of both. The tangent
+may have more mapped dimensions than its primal: then it is a batched tensor over the others. Such a
+primal is the same for all examples, and is repeated where it meets a tensor that is batched at that
+level.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.core.grad_mode import without_tangents
+from impl.core.registry import tensor_ops
+from impl.tape import dual_tensor
+from impl.tensor import forward_grad
+from impl.tensor.batched_tensor import (
+    batched,
+    batched_at,
+    explicit,
+    hidden,
+    in_front,
+    is_within,
+    levels_of,
+    physical,
+    with_dim,
+)
+from impl.tensor.tensor import Tensor
+
+
+def tangent_of(tensor: Tensor) -> Tensor | None:
+    """The tangent of a tensor, batched as it is at least; None if it has none."""
+    found = forward_grad.fw_grad(physical(tensor))
+    return None if found is None else hidden(found, tensor)
+
+
+def dual(primal: Tensor, tangent: Tensor) -> Tensor:
+    """A view of a primal, of which the view has the tangent; both may be batched.
+
+    A primal that is batched, but not at all levels of the tangent, is repeated at those.
+    """
+    levels = tuple(one for one in levels_of(tangent) if not is_within(primal, one))
+    if levels and levels_of(primal):
+        primal = in_front(batched_at(primal, levels)).clone()
+    result = dual_tensor.unrelated(tensor_ops.alias_view(physical(primal)))
+    forward_grad.set_fw_grad(result, explicit(tangent, primal))
+    return hidden(result, primal)
+
+
+def lifted(value: Any, level) -> Any:
+    """A tensor whose tangent is batched at a level, repeated to be batched there itself, as its
+    tangent needs memory of the same layout; of a list each entry; any other value as it is."""
+    if not forward_grad.is_used():
+        return value
+    if isinstance(value, (list, tuple)):
+        return type(value)([lifted(entry, level) for entry in value])
+    if not isinstance(value, Tensor):
+        return value
+    source = physical(value)
+    found = forward_grad.tangents(source)
+    if not any(is_within(tangent, level) for tangent in found.values()):
+        return value
+    with without_tangents():
+        every = with_dim(source, level, 0).clone()
+    forward_grad.at_each_level(_repeat, source, every, level)
+    return hidden(batched(every, 0, level), value)
+
+
+def _repeat(source: Tensor, every: Tensor, level) -> None:
+    """Give a repeated tensor the tangent of its source at the current level, for each example."""
+    tangent = forward_grad.fw_grad(source)
+    if tangent is not None:
+        forward_grad.set_fw_grad(every, with_dim(tangent, level, 0))
