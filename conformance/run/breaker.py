@@ -32,12 +32,12 @@ class Breaker:
 
     def __init__(self, settings: Settings, left: float | None = None) -> None:
         """``left`` is how many seconds the run may take from now on."""
+        self.came_through = 0  # of this run, and of one that it resumes
         self._give_up = settings.give_up
         self._all_failed = settings.selection.failed_in is not None
         self._until = None if left is None else time.monotonic() + left
         self._lost = 0
         self._costly = False
-        self._came_through = 0
         self._reason: str | None = None
 
     def stop(self, reason: str) -> None:
@@ -63,7 +63,7 @@ class Breaker:
         lost = isinstance(error, IsolationError | BackendError) and not isinstance(error, Failed)
         if not lost:
             self._lost, self._costly = 0, False
-            self._came_through += 1
+            self.came_through += 1
             return
         self._lost += 1
         ended = isinstance(error, IsolationError) and not isinstance(error, TimedOut)
@@ -81,7 +81,7 @@ class Breaker:
             return self._give_up
         if self._all_failed:
             return math.inf
-        return max(self._give_up, self._came_through // CLUSTER)
+        return max(self._give_up, self.came_through // CLUSTER)
 
 
 class Limits:
@@ -99,6 +99,7 @@ class Limits:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["conform_left"] = self._breaker.left()
+        node.workerinput["conform_came_through"] = self._breaker.came_through
         self._nodes.append(node)
 
     def pytest_conform_judged(self, line: Mapping[str, Any]) -> None:

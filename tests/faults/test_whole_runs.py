@@ -107,6 +107,13 @@ def test_not_giving_up_at_a_cluster(judge):
     assert outcomes == ["error", "error", "not_run"]
 
 
+@pytest.mark.parametrize("judge", [{"give_up": 1}], indirect=True)
+def test_not_giving_up_a_resumed_run(judge):
+    judge.breaker.came_through = 30
+    outcomes = [judge.line(program(s))["outcome"] for s in ["torch.die(1)"] * 3 + ["1"]]
+    assert outcomes == ["error", "error", "error", "not_run"]
+
+
 @pytest.mark.parametrize(
     "judge", [{"give_up": 1, "selection": Selection(failed_in="run.jsonl")}], indirect=True
 )
