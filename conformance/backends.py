@@ -173,8 +173,13 @@ def _find(namespace: Any, path: str) -> Any:
 def find(name: str, imports: Sequence[str] = ()) -> Backend:
     """Return the backend called `name` after importing the modules in `imports`.
 
+    Torch is imported before them if it is meant: its import loads the extensions that ask for that,
+    which fails while one of them is being imported.
+
     Raises BackendError for an unknown name and for a module that cannot be imported.
     """
+    if imports and (name == "torch" or name.startswith("torch:")):
+        _imported("torch", f"backend {name!r}")
     for module in imports:
         _imported(module, f"--import {module}")
     if name == "impl":

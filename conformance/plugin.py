@@ -71,7 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
-    sides = None
+    sides, taken = None, 0
     try:
         settings = read_settings(config.option, PREFIX)
         if (asked := getattr(config, "workerinput", None)) is not None:
@@ -81,13 +81,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             signal.signal(signal.SIGINT, lambda *_: None)
             suite, programs = select_named(settings, asked["conform_programs"])
             known, unavailable = known_divergences(settings, suite), asked["conform_unavailable"]
+            taken = asked["conform_came_through"]
         elif config.option.collectonly:
             suite, programs = select_programs(settings)
             known, unavailable = known_divergences(settings, suite), None
         else:
             made = config.stash.get(PLAN, None) or _planned(settings, config)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
-            sides = made.sides
+            sides, taken = made.sides, len(made.taken)
             if getattr(config.option, "tx", None):
                 sides.close()  # its workers have their own
             config.stash[_COLLECTOR] = Collector(made, config)
@@ -98,6 +99,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.stash[_SETTINGS] = settings
     left = settings.total_timeout if asked is None else asked["conform_left"]
     config.stash[_JUDGE] = judge = Judge(settings, known, unavailable, left, sides)
+    judge.breaker.came_through = taken
     if asked is None:
         config.pluginmanager.register(Limits(settings, judge.breaker), "conformance-limits")
     else:

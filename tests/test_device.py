@@ -216,6 +216,19 @@ def test_without_a_compiler_the_device_is_not_available(tmp_path):
     assert "not compiled, for want of a C++ compiler" in done.stdout
 
 
+def test_a_device_that_torch_loads_by_itself_is_imported_after_torch(tmp_path):
+    (tmp_path / "loaded.py").write_text("import torch\n\ndef autoload():\n    pass\n", "utf-8")
+    about = tmp_path / "loaded-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loaded\nVersion: 1\n", "utf-8")
+    (about / "entry_points.txt").write_text("[torch.backends]\nx = loaded:autoload\n", "utf-8")
+    alone = python("-c", "import loaded", folder=tmp_path)
+    assert "Failed to load the backend extension" in alone.stderr
+    run = ("-m", "conformance.cli", "run", "--backend", "torch:cpu", "--oracle", "torch")
+    done = python(*run, "--import", "loaded", "--rule", "LEAF-01", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_programs_that_need_an_accelerator_are_not_run_on_the_cpu():
     run = ("-m", "conformance.cli", "run", "--backend", "impl", "--oracle", "torch")
     alone = python(*run, "--rule", "ACCEL-01")

@@ -54,9 +54,13 @@ def test_a_program_that_ended_in_an_error_is_run_again_after_all_others(whole, t
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"1 more are taken over from {part}" in done.stdout
     assert without_time(tmp_path / "new.jsonl") == without_time(whole)
-    settings = Settings("miniature.wrong:values", "impl", spec=SPEC, resume=part)
-    made = plan(replace(settings, selection=Selection(areas=("leaves", "ties"))))
-    assert [program.id for program in made.programs][-2:] == [line["id"] for line in lines[1:3]]
+    for line in lines[4:-1]:
+        line |= {"outcome": "not_run", "reason": "given up"}
+    for kept in (lines[:4], lines[:-1]):  # where it was ended, the others are there as not run
+        made_runs.write(part, kept)
+        settings = Settings("miniature.wrong:values", "impl", spec=SPEC, resume=part)
+        made = plan(replace(settings, selection=Selection(areas=("leaves", "ties"))))
+        assert [program.id for program in made.programs][-2:] == [line["id"] for line in lines[1:3]]
 
 
 def test_a_writer_that_takes_lines_over_has_them_from_the_start(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,12 +12,16 @@ import pytest
 
 from conformance.backends import BackendError
 from conformance.isolation.child import Failed
-from conformance.isolation.process import IsolationError
+from conformance.isolation.process import IsolationError, TimedOut
 from conformance.run_files.totals import is_failing
 from conformance.settings.settings import Settings
 
 STOP = "conform_stop"
 """The command to a worker of pytest-xdist that ends a run."""
+
+CLUSTER = 10
+"""Programs that stand side by side ask the same of a backend, and may all end its process. Where it
+came through so many times as many programs, they are no sign that it is past running any."""
 
 
 class Breaker:
@@ -27,9 +32,12 @@ class Breaker:
 
     def __init__(self, settings: Settings, left: float | None = None) -> None:
         """``left`` is how many seconds the run may take from now on."""
+        self.came_through = 0  # of this run, and of one that it resumes
         self._give_up = settings.give_up
+        self._all_failed = settings.selection.failed_in is not None
         self._until = None if left is None else time.monotonic() + left
         self._lost = 0
+        self._costly = False
         self._reason: str | None = None
 
     def stop(self, reason: str) -> None:
@@ -47,15 +55,33 @@ class Breaker:
         return None if self._until is None else self._until - time.monotonic()
 
     def note(self, error: Exception | None = None, reason: str = "") -> None:
-        """Count a program that cost a process, or begin again after one that did not."""
+        """Count a program that cost a process, or begin again after one that did not.
+
+        One that hangs costs its whole timeout, one that ends its process a start: the latter have
+        more room where most programs come through.
+        """
         lost = isinstance(error, IsolationError | BackendError) and not isinstance(error, Failed)
-        self._lost = self._lost + 1 if lost else 0
-        if self._give_up and self._lost >= self._give_up:
+        if not lost:
+            self._lost, self._costly = 0, False
+            self.came_through += 1
+            return
+        self._lost += 1
+        ended = isinstance(error, IsolationError) and not isinstance(error, TimedOut)
+        self._costly = self._costly or not ended
+        if self._give_up and self._lost >= self._room():
             last = reason.splitlines()[0]
             self.stop(
                 f"given up: {self._lost} programs in a row ended or hung a process (--give-up); "
                 f"the last: {last}"
             )
+
+    def _room(self) -> float:
+        """How many programs in a row may be lost; infinitely many of those that failed before."""
+        if self._costly:
+            return self._give_up
+        if self._all_failed:
+            return math.inf
+        return max(self._give_up, self.came_through // CLUSTER)
 
 
 class Limits:
@@ -73,6 +99,7 @@ class Limits:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["conform_left"] = self._breaker.left()
+        node.workerinput["conform_came_through"] = self._breaker.came_through
         self._nodes.append(node)
 
     def pytest_conform_judged(self, line: Mapping[str, Any]) -> None:

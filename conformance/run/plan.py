@@ -207,7 +207,7 @@ def _resuming(made: Plan, path: Path) -> Plan:
     }
     left = [program for program in made.programs if program.id not in taken]
     # Programs that failed before come last: if one ends the run again, the others have been run.
-    broken = {line["id"] for line in run.programs}
+    broken = {line["id"] for line in run.programs if line["outcome"] == "error"}
     left.sort(key=lambda program: program.id in broken)
     return replace(made, programs=tuple(left), taken=taken, resumed=run.header)
 

@@ -266,7 +266,8 @@ LIMITS = (
     Option(
         "give-up",
         "do not run the rest after so many programs in a row that end or hang a process of the "
-        f"backend or of the oracle; 0 for never (default: {GIVE_UP})",
+        "backend or of the oracle (where none hangs, a tenth of those that came through, if that "
+        f"is more); 0 for never (default: {GIVE_UP})",
         {"type": number, "default": GIVE_UP, "metavar": "N"},
     ),
 )

@@ -16,6 +16,7 @@ from conformance.run.judge import Judge
 from conformance.run.sides import Sides
 from conformance.run_files.reading import read_run
 from conformance.settings.settings import Settings
+from conformance.suite.suite import Selection
 
 
 def program(source: str) -> Program:
@@ -93,6 +94,32 @@ def test_giving_up(judge, source):
     line = judge.line(program("1"))
     assert line["outcome"] == "not_run"
     assert line["reason"].startswith("given up: 3 programs in a row ended or hung a process")
+
+
+@pytest.mark.fault("a backend that ends at programs side by side", "the rest was not run")
+@pytest.mark.parametrize("judge", [{"timeout": 0.5, "give_up": 2}], indirect=True)
+def test_not_giving_up_at_a_cluster(judge):
+    for _ in range(30):
+        judge.line(program("1"))
+    outcomes = [judge.line(program(s))["outcome"] for s in ["torch.die(1)"] * 2 + ["1"]]
+    assert outcomes == ["error", "error", "conforms"]
+    outcomes = [judge.line(program(s))["outcome"] for s in ["torch.die(1)", "torch.hang()", "1"]]
+    assert outcomes == ["error", "error", "not_run"]
+
+
+@pytest.mark.parametrize("judge", [{"give_up": 1}], indirect=True)
+def test_not_giving_up_a_resumed_run(judge):
+    judge.breaker.came_through = 30
+    outcomes = [judge.line(program(s))["outcome"] for s in ["torch.die(1)"] * 3 + ["1"]]
+    assert outcomes == ["error", "error", "error", "not_run"]
+
+
+@pytest.mark.parametrize(
+    "judge", [{"give_up": 1, "selection": Selection(failed_in="run.jsonl")}], indirect=True
+)
+def test_not_giving_up_what_failed_before(judge):
+    outcomes = [judge.line(program(s))["outcome"] for s in ["torch.die(1)"] * 2 + ["1"]]
+    assert outcomes == ["error", "error", "conforms"]
 
 
 @pytest.mark.fault("a backend that cannot be started again", "58 days for the suite")
