@@ -364,7 +364,7 @@ def _push(op, args, outputs) -> None:
 def refuse(op, args, written: bool = False) -> None:
     """Raise NotImplementedError if an operand has a tangent and the operator, which writes in place
     if `written`, has no rule."""
-    if forward_grad.current() is None:
+    if not forward_grad.is_entered():
         return
     tangents = _tangents(op, args)
     if tangents and isinstance(rule := rule_of(op), Unsupported):
