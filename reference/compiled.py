@@ -49,7 +49,13 @@ class Compiled(Torch):
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """torch's session, with every operator call of the program compiled."""
+        """torch's session, with every operator call of the program compiled.
+
+        Nothing compiled for another program is left: where torch.compile gives a function up, as
+        it does at dual tensors, the function stays eager for ever.
+        """
+        torch.compiler.reset()
+        _compiled.cache_clear()
         # At these limits torch.compile falls back to eager execution without an error.
         limits = {"recompile_limit": _NO_LIMIT, "accumulated_recompile_limit": _NO_LIMIT}
         with super().session(), torch._dynamo.config.patch(limits), _Compiling(self._compiler):
