@@ -271,3 +271,14 @@ with fwAD.dual_level():
     assert run(compiled, plain).steps[-1].changed["y"]["grad_fn"] == "CompiledFunctionBackward"
     dual_after_plain = run(compiled, dual)
     assert dual_after_plain.steps[-1].error is None
+
+
+def test_a_compiled_program_reads_nothing_that_was_compiled_for_another():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from torch._functorch import config
+
+    before = config.enable_autograd_cache
+    with find("torch:compile=aot_eager").session():
+        assert not config.enable_autograd_cache
+    assert config.enable_autograd_cache is before
+    assert torch.is_grad_enabled()
