@@ -24,6 +24,7 @@ from conformance.settings.options import (
     ORACLE,
     RECORDING,
     RUN,
+    SEED,
     SELECTION,
     SHARE,
     SPEC_URL,
@@ -191,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = command(
         "list", "programs:list_programs", "list what would run, with the rules' sentences"
     )
-    add_options(listing.add_argument, (*SELECTION, *SHARE))
+    add_options(listing.add_argument, (*SELECTION, SEED, *SHARE))
     add_options(listing.add_argument, SUITE)
     listing.add_argument("--json", action="store_true", help="one JSON object per program")
 

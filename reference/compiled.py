@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch._dynamo
+import torch._functorch.config
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from reference.oracle import Torch
@@ -49,10 +50,22 @@ class Compiled(Torch):
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """torch's session, with every operator call of the program compiled."""
+        """torch's session, with every operator call of the program compiled.
+
+        Nothing compiled for another program is left, nor read from the cache on disk: where
+        torch.compile gives a function up, as it does at dual tensors, the function stays eager for
+        ever, and a graph compiled for a pass that frees it refuses one that keeps it.
+        """
+        torch.compiler.reset()
+        _compiled.cache_clear()
         # At these limits torch.compile falls back to eager execution without an error.
         limits = {"recompile_limit": _NO_LIMIT, "accumulated_recompile_limit": _NO_LIMIT}
-        with super().session(), torch._dynamo.config.patch(limits), _Compiling(self._compiler):
+        with (
+            super().session(),
+            torch._dynamo.config.patch(limits),
+            torch._functorch.config.patch(enable_autograd_cache=False),
+            _Compiling(self._compiler),
+        ):
             yield
 
 

@@ -255,3 +255,30 @@ def test_torch_compiles_each_operator_under_the_compiler_that_is_named():
     seen = run(find("torch:compile=aot_eager"), source).steps[-1].changed["y"]
     assert seen["grad_fn"] == "CompiledFunctionBackward"
     assert seen["values"] == [4.0]
+
+
+def test_what_torch_gives_up_compiling_in_one_program_is_compiled_in_the_next():
+    pytest.importorskip("torch", reason="torch is not installed")
+    compiled = find("torch:compile=aot_eager")
+    dual = """\
+import torch.autograd.forward_ad as fwAD
+with fwAD.dual_level():
+    x = fwAD.make_dual(torch.tensor(0.0), torch.tensor(1.0))
+    y = torch.exp(x)
+"""
+    plain = "x = torch.tensor(0.0, requires_grad=True)\ny = torch.exp(x)\n"
+    run(compiled, dual)
+    assert run(compiled, plain).steps[-1].changed["y"]["grad_fn"] == "CompiledFunctionBackward"
+    dual_after_plain = run(compiled, dual)
+    assert dual_after_plain.steps[-1].error is None
+
+
+def test_a_compiled_program_reads_nothing_that_was_compiled_for_another():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from torch._functorch import config
+
+    before = config.enable_autograd_cache
+    with find("torch:compile=aot_eager").session():
+        assert not config.enable_autograd_cache
+    assert config.enable_autograd_cache is before
+    assert torch.is_grad_enabled()

@@ -27,6 +27,7 @@ from conformance.run_files.resume import check_same, failed, taken_over
 from conformance.run_files.run import SCHEMA, RunError
 from conformance.settings.settings import Settings
 from conformance.suite.chapters import ChapterError
+from conformance.suite.sampling import sampled
 from conformance.suite.suite import SelectionError, Suite, SuiteError, read_suite
 from conformance.suite.whole_programs import WholeProgramError
 
@@ -145,6 +146,8 @@ def _selected(settings: Settings) -> tuple[Suite, list[Program], int]:
                 raise SelectionError(
                     f"none of the selected programs failed in {selection.failed_in}."
                 )
+    if selection.sample is not None:
+        programs = sampled(programs, selection.sample, settings.seed)
     if selection.shard is None:
         return suite, programs, len(programs)
     taken = selection.shard.take(programs)

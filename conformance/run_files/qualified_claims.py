@@ -19,7 +19,7 @@ from conformance.run_files.totals import is_known
 
 Line = Mapping[str, Any]
 
-NARROWING = ("rules", "operators", "dtypes", "ids", "failed_in", "shard")
+NARROWING = ("rules", "operators", "dtypes", "ids", "failed_in", "sample", "shard")
 """Criteria of a selection that leave only a part of an area: such a run speaks for no area."""
 
 

@@ -54,6 +54,8 @@ class Option:
 
 MANY = {"action": "append", "default": None}
 
+SEED = Option("seed", "where the random numbers of programs begin", {"type": int, "default": 0})
+
 BACKENDS = (
     Option(
         "backend",
@@ -82,7 +84,7 @@ BACKENDS = (
         "seconds that the backend's process may take to start, imports included",
         {"type": seconds, "default": START_TIMEOUT, "metavar": "S"},
     ),
-    Option("seed", "where the random numbers of programs begin", {"type": int, "default": 0}),
+    SEED,
     Option(
         "default-dtype",
         "dtype of literals; comments in chapters are about float32, and not checked for others",
@@ -149,6 +151,12 @@ SHARE = (
         "only programs that diverge or ended in an error in this run file; `conform merge` folds "
         "the run back into that one",
         {"default": None, "metavar": "RUNFILE"},
+    ),
+    Option(
+        "sample",
+        "only so many of the selected programs, spread over operators, rules and kinds, and in the "
+        "order in which they are drawn; --seed says which",
+        {"type": count, "default": None, "metavar": "N"},
     ),
     Option(
         "shard",

@@ -109,6 +109,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
             classes=many("class"),
             ids=many("id"),
             failed_in=value("failed-in"),
+            sample=value("sample"),
             shard=value("shard"),
             levels=many("level") or LEVELS,
         ),

@@ -38,8 +38,9 @@ class Selection:
     """The selection criteria: alternatives within one field, all fields at once; empty is all.
 
     ``classes`` takes programs that need no others but the core; ``without`` leaves areas out;
-    ``failed_in`` names a run file, and leaves only its failures; ``shard`` takes a part of the
-    rest. ``levels`` selects no programs: it says which levels count for pass or fail.
+    ``failed_in`` names a run file, and leaves only its failures; ``sample`` draws so many of the
+    rest, and ``shard`` takes a part of those. ``levels`` selects no programs: it says which levels
+    count for pass or fail.
     """
 
     areas: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class Selection:
     ids: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     failed_in: str | None = None
+    sample: int | None = None
     shard: Shard | None = None
     levels: tuple[str, ...] = LEVELS
 
@@ -64,6 +66,7 @@ class Selection:
             "ids": list(self.ids),
             "without": list(self.without),
             "failed_in": [self.failed_in] if self.failed_in else [],
+            "sample": [str(self.sample)] if self.sample else [],
             "shard": [str(self.shard)] if self.shard else [],
             "levels": list(self.levels),
         }
