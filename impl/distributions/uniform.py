@@ -1,0 +1,83 @@
+"""The uniform distribution on an interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from impl.core.registry import C
+from impl.core.sizes import Size
+from impl.distributions import constraints
+from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions.distribution import Distribution
+from impl.tensor.tensor import Tensor
+
+__all__ = ["Uniform"]
+
+
+class Uniform(Distribution):
+    """The uniform distribution on [`low`, `high`).
+
+    Both are numbers or floating tensors, broadcast to the batch shape. The mode is nan. Raises
+    ValueError where `low` is not below `high` (torch.distributions.Uniform).
+    """
+
+    has_rsample = True
+    low: Any
+    high: Any
+
+    @property
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:
+        return {
+            "low": constraints.less_than(self.high),
+            "high": constraints.greater_than(self.low),
+        }
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        return math.nan * self.high
+
+    @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).pow(2) / 12
+
+    def __init__(self, low, high, validate_args: bool | None = None) -> None:
+        super().__init__(set_parameters(self, low=low, high=high), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        return expanded(self, Uniform, batch_shape, _instance, ("low", "high"))
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return constraints.interval(self.low, self.high)
+
+    def rsample(self, sample_shape=Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        share = C.rand(shape, dtype=self.low.dtype, device=self.low.device)
+        return self.low + share * (self.high - self.low)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        above = self.low.le(value).type_as(self.low)
+        below = self.high.gt(value).type_as(self.low)
+        return C.log(above.mul(below)) - C.log(self.high - self.low)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value):
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self):
+        return C.log(self.high - self.low)
