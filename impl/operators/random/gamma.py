@@ -46,6 +46,7 @@ def gamma_slope(self: Array, output: Array) -> Array:
 
 
 gamma_drawn.gradient(self=lambda F, grad, self, result: grad * F.gamma_slope(self, result))
+gamma_drawn.forward("unsupported", name="_standard_gamma", invited=True)
 gamma_slope.gradient(self=not_differentiated("_standard_gamma_grad"))
 
 
