@@ -9,6 +9,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _success, constraints
+from impl.distributions._parameters import reads, validated
 from impl.distributions.exp_family import ExponentialFamily
 from impl.distributions.utils import broadcast_all
 from impl.nn.functional import binary_cross_entropy_with_logits
@@ -42,9 +43,7 @@ class Bernoulli(ExponentialFamily):
     def expand(self, batch_shape, _instance=None):
         return _success.expanded_success(self, Bernoulli, batch_shape, _instance)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = reads("probs")
 
     @property
     def mode(self) -> Tensor:
@@ -61,9 +60,8 @@ class Bernoulli(ExponentialFamily):
         with no_grad():
             return C.bernoulli(self.probs.expand(shape))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from impl.core.registry import C
 from impl.distributions import constraints
+from impl.distributions._parameters import finished, validated
 from impl.distributions.dirichlet import Dirichlet
 from impl.distributions.exp_family import ExponentialFamily
 from impl.distributions.utils import _Number, broadcast_all
@@ -39,29 +40,23 @@ class Beta(ExponentialFamily):
     def expand(self, batch_shape, _instance=None):
         new = self._get_checked_instance(Beta, _instance)
         new._dirichlet = self._dirichlet.expand(batch_shape)
-        super(Beta, new).__init__(new._dirichlet._batch_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return finished(new, self, Beta, new._dirichlet._batch_shape)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
+    def _moments(self) -> tuple[Tensor, Tensor]:
+        """Mean and variance."""
+        a, b = self.concentration1, self.concentration0
+        total = a + b
+        return a / total, a * b / (total.pow(2) * (total + 1))
 
-    @property
-    def mode(self) -> Tensor:
-        return self._dirichlet.mode[..., 0]
-
-    @property
-    def variance(self) -> Tensor:
-        total = self.concentration1 + self.concentration0
-        return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
+    mean = property(lambda self: self._moments()[0])
+    variance = property(lambda self: self._moments()[1])
+    mode = property(lambda self: self._dirichlet.mode[..., 0])
 
     def rsample(self, sample_shape=()) -> Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return self._dirichlet.log_prob(C.stack([value, 1.0 - value], -1))
 
     def entropy(self):

@@ -8,6 +8,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _success, constraints
+from impl.distributions._parameters import validated
 from impl.distributions.distribution import Distribution
 from impl.tensor.tensor import Tensor
 
@@ -60,21 +61,21 @@ class Binomial(Distribution):
         return self.total_count * self.probs
 
     @property
-    def mode(self) -> Tensor:
-        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+    def variance(self) -> Tensor:
+        return self.mean * (1 - self.probs)
 
     @property
-    def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+    def mode(self) -> Tensor:
+        most_probable = (self.total_count + 1) * self.probs
+        return most_probable.floor().clamp(max=self.total_count)
 
     def sample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return C.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         log_factorial_n = C.lgamma(self.total_count + 1)
         log_factorial_k = C.lgamma(value + 1)
         log_factorial_rest = C.lgamma(self.total_count - value + 1)

@@ -8,6 +8,7 @@ from impl.core.dtypes import int64
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _success, constraints
+from impl.distributions._parameters import finished, validated
 from impl.distributions.distribution import Distribution
 from impl.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
 from impl.factories.type_info import finfo
@@ -57,9 +58,7 @@ class Categorical(Distribution):
                 setattr(new, name, expanded)
                 new._param = expanded
         new._num_events = self._num_events
-        super(Categorical, new).__init__(batch_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return finished(new, self, Categorical, batch_shape)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
@@ -100,9 +99,8 @@ class Categorical(Distribution):
         drawn = C.multinomial(rows, sample_shape.numel(), True).T
         return drawn.reshape(self._extended_shape(sample_shape))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         indices, log_probs = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return log_probs.gather(-1, indices[..., :1]).squeeze(-1)
 

@@ -8,7 +8,7 @@ from typing import Any
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, reads, set_parameters, validated
 from impl.distributions.distribution import Distribution
 from impl.tensor.tensor import Tensor
 
@@ -44,9 +44,7 @@ class Cauchy(Distribution):
     def mean(self) -> Tensor:
         return self._constant(math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = reads("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -56,15 +54,13 @@ class Cauchy(Distribution):
         noise = self.loc.new(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + noise * self.scale
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         deviation = (value - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - (deviation**2).log1p()
 
+    @validated
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return C.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value):

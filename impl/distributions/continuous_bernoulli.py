@@ -9,6 +9,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _success, constraints
+from impl.distributions._parameters import validated
 from impl.distributions.exp_family import ExponentialFamily
 from impl.distributions.utils import broadcast_all, clamp_probs
 from impl.nn.functional import binary_cross_entropy_with_logits
@@ -113,16 +114,14 @@ class ContinuousBernoulli(ExponentialFamily):
         shape = self._extended_shape(sample_shape)
         return self.icdf(C.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         log_density = -binary_cross_entropy_with_logits(logits, value, reduction="none")
         return log_density + self._cont_bern_log_norm()
 
+    @validated
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         cut = self._cut_probs()
         powers = C.pow(cut, value) * C.pow(1.0 - cut, 1.0 - value)
         cdf = (powers + cut - 1.0) / (2.0 * cut - 1.0)

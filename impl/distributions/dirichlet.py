@@ -8,6 +8,7 @@ from impl.autograd.function import Function, once_differentiable
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
+from impl.distributions._parameters import finished, validated
 from impl.distributions.exp_family import ExponentialFamily
 from impl.nn import functional as F
 from impl.tensor.tensor import Tensor
@@ -37,8 +38,8 @@ class _Dirichlet(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_output):
-        x, concentration = ctx.saved_tensors
-        return _Dirichlet_backward(x, concentration, grad_output)
+        sample, concentration = ctx.saved_tensors
+        return _Dirichlet_backward(sample, concentration, grad_output)
 
 
 class Dirichlet(ExponentialFamily):
@@ -64,24 +65,22 @@ class Dirichlet(ExponentialFamily):
         new = self._get_checked_instance(Dirichlet, _instance)
         batch_shape = Size(batch_shape)
         new.concentration = self.concentration.expand(batch_shape + self.event_shape)
-        super(Dirichlet, new).__init__(batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return finished(new, self, Dirichlet, batch_shape, self.event_shape)
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return _Dirichlet.apply(self.concentration.expand(shape))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         alpha = self.concentration
         powers = C.xlogy(alpha - 1.0, value).sum(-1)
         return powers + C.lgamma(alpha.sum(-1)) - C.lgamma(alpha).sum(-1)
 
     @property
     def mean(self) -> Tensor:
-        return self.concentration / self.concentration.sum(-1, True)
+        total = self.concentration.sum(-1, True)
+        return self.concentration / total
 
     @property
     def mode(self) -> Tensor:

@@ -33,7 +33,7 @@ class Distribution:
     def set_default_validate_args(value: bool) -> None:
         """Whether distributions check their parameters and values where `validate_args` is not
         given. Raises ValueError for a value that is not a bool."""
-        if value not in [True, False]:
+        if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value
 
@@ -43,24 +43,27 @@ class Distribution:
         event_shape: Size = Size(),
         validate_args: bool | None = None,
     ) -> None:
-        self._batch_shape = batch_shape
-        self._event_shape = event_shape
+        self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            try:
-                arg_constraints = self.arg_constraints
-            except NotImplementedError:
-                warnings.warn(
-                    f"{type(self)} does not define `arg_constraints`. "
-                    "Please set `arg_constraints = {}` or initialize the distribution "
-                    "with `validate_args=False` to turn off validation.",
-                    stacklevel=2,
-                )
-                arg_constraints = {}
-            for name, constraint in arg_constraints.items():
+            advice = ". Please set `arg_constraints = {}` or initialize the distribution"
+            for name, constraint in self._declared("arg_constraints", advice, {}).items():
                 self._validate_parameter(name, constraint)
         super().__init__()
+
+    def _declared(self, name: str, advice: str, otherwise: Any) -> Any:
+        """The attribute in which a class declares its checks; without it `otherwise`, and a warning
+        that says how to do without."""
+        try:
+            return getattr(self, name)
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `{name}`{advice} "
+                "with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return otherwise
 
     def _validate_parameter(self, name: str, constraint: constraints.Constraint) -> None:
         """Raise ValueError for a parameter outside its constraint.
@@ -192,19 +195,11 @@ class Distribution:
                     "Value is not broadcastable with batch_shape+event_shape: "
                     f"{shape} vs {expected}."
                 )
-        try:
-            support = self.support
-        except NotImplementedError:
-            warnings.warn(
-                f"{type(self)} does not define `support` to enable sample validation. "
-                "Please initialize the distribution with "
-                "`validate_args=False` to turn off validation.",
-                stacklevel=2,
-            )
-            return
+        advice = " to enable sample validation. Please initialize the distribution"
+        support = self._declared("support", advice, NotImplemented)
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not C._is_all_true(support.check(value)):
+        if support is not NotImplemented and not C._is_all_true(support.check(value)):
             raise ValueError(
                 "Expected value argument "
                 f"({type(value).__name__} of shape {tuple(value.shape)}) "

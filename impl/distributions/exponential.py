@@ -7,7 +7,7 @@ from typing import Any
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, reads, set_parameters, validated
 from impl.distributions.exp_family import ExponentialFamily
 from impl.tensor.tensor import Tensor
 
@@ -35,9 +35,7 @@ class Exponential(ExponentialFamily):
     def mode(self) -> Tensor:
         return C.zeros_like(self.rate)
 
-    @property
-    def stddev(self) -> Tensor:
-        return self.rate.reciprocal()
+    stddev = reads("mean")
 
     @property
     def variance(self) -> Tensor:
@@ -52,14 +50,12 @@ class Exponential(ExponentialFamily):
     def rsample(self, sample_shape=Size()) -> Tensor:
         return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
+    @validated
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return 1 - C.exp(-self.rate * value)
 
     def icdf(self, value):

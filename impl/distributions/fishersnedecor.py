@@ -9,7 +9,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, set_parameters, validated
 from impl.distributions.distribution import Distribution
 from impl.distributions.gamma import Gamma
 from impl.factories.type_info import finfo
@@ -77,9 +77,8 @@ class FisherSnedecor(Distribution):
         ratio.clamp_(min=tiny)
         return ratio
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         half1 = self.df1 * 0.5
         half2 = self.df2 * 0.5
         ratio = self.df1 / self.df2

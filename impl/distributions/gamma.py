@@ -8,7 +8,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, set_parameters, validated
 from impl.distributions.exp_family import ExponentialFamily
 from impl.factories.type_info import finfo
 from impl.tensor.tensor import Tensor
@@ -39,12 +39,13 @@ class Gamma(ExponentialFamily):
         return self.concentration / self.rate
 
     @property
-    def mode(self) -> Tensor:
-        return ((self.concentration - 1) / self.rate).clamp(min=0)
-
-    @property
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
+
+    @property
+    def mode(self) -> Tensor:
+        inner = (self.concentration - 1) / self.rate
+        return inner.clamp(min=0)
 
     def __init__(self, concentration, rate, validate_args: bool | None = None) -> None:
         shape = set_parameters(self, concentration=concentration, rate=rate)
@@ -86,7 +87,6 @@ class Gamma(ExponentialFamily):
     def _log_normalizer(self, x, y):  # type: ignore[override]
         return C.lgamma(x + 1) + (x + 1) * C.log(-y.reciprocal())
 
+    @validated
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return C.special_gammainc(self.concentration, self.rate * value)

@@ -8,7 +8,7 @@ from typing import Any
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, reads, set_parameters, validated
 from impl.distributions.distribution import Distribution
 
 __all__ = ["GeneralizedPareto"]
@@ -61,9 +61,8 @@ class GeneralizedPareto(Distribution):
         divisor = C.where(exponential, C.ones_like(self.concentration), self.concentration)
         return exponential, divisor
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         z = self._z(value)
         exponential, shape = self._shape()
         power = 1 / shape + C.ones_like(z)
@@ -117,9 +116,7 @@ class GeneralizedPareto(Distribution):
         entropy = C.log(self.scale) + self.concentration + 1
         return C.broadcast_to(entropy, self._batch_shape)
 
-    @property
-    def mode(self):
-        return self.loc
+    mode = reads("loc")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):

@@ -9,6 +9,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _success, constraints
+from impl.distributions._parameters import validated
 from impl.distributions.distribution import Distribution
 from impl.distributions.utils import broadcast_all
 from impl.factories.type_info import finfo
@@ -71,13 +72,14 @@ class Geometric(Distribution):
             uniform = self.probs.new(shape).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (uniform.log() / (-self.probs).log1p()).floor()
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        probs = probs.clone(memory_format=contiguous_format)
-        probs[(probs == 1) & (value == 0)] = 0
-        return value * (-probs).log1p() + self.probs.log()
+        # 0 failures of a certain success: a factor 0, not 0 times an infinite logarithm.
+        surely = (probs == 1) & (value == 0)
+        finite = probs.clone(memory_format=contiguous_format)
+        finite[surely] = 0
+        return value * (-finite).log1p() + self.probs.log()
 
     def entropy(self):
         entropy = binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")

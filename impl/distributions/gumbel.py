@@ -7,7 +7,7 @@ from typing import Any
 
 from impl.core.registry import C
 from impl.distributions import constraints
-from impl.distributions._parameters import set_parameters
+from impl.distributions._parameters import reads, rebuilt, set_parameters, validated
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import AffineTransform, ExpTransform
 from impl.distributions.uniform import Uniform
@@ -16,6 +16,9 @@ from impl.factories.type_info import finfo
 from impl.tensor.tensor import Tensor
 
 __all__ = ["Gumbel"]
+
+_STDDEV = math.pi / math.sqrt(6)
+"""The standard deviation for a scale of 1."""
 
 
 class Gumbel(TransformedDistribution):
@@ -46,14 +49,10 @@ class Gumbel(TransformedDistribution):
         )
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Gumbel, _instance)
-        new.loc = self.loc.expand(batch_shape)
-        new.scale = self.scale.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
+        return rebuilt(self, Gumbel, batch_shape, _instance, ("loc", "scale"))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         deviation = (self.loc - value) / self.scale
         return (deviation - deviation.exp()) - self.scale.log()
 
@@ -61,13 +60,11 @@ class Gumbel(TransformedDistribution):
     def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = reads("loc")
 
     @property
     def stddev(self) -> Tensor:
-        return (math.pi / math.sqrt(6)) * self.scale
+        return _STDDEV * self.scale
 
     @property
     def variance(self) -> Tensor:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from impl.core.registry import C
-from impl.distributions import constraints
-from impl.distributions._parameters import rebuilt
+from impl.distributions import _folded, constraints
+from impl.distributions._parameters import reads, rebuilt, validated
 from impl.distributions.normal import Normal
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import AbsTransform
@@ -35,9 +34,7 @@ class HalfNormal(TransformedDistribution):
     def expand(self, batch_shape, _instance=None):
         return rebuilt(self, HalfNormal, batch_shape, _instance)
 
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
+    scale = reads("base_dist.scale")
 
     @property
     def mean(self) -> Tensor:
@@ -51,18 +48,8 @@ class HalfNormal(TransformedDistribution):
     def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return C.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+        return C.where(value >= 0, self.base_dist.log_prob(value) + _folded.LOG_2, -math.inf)
 
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob):
-        return self.base_dist.icdf((prob + 1) / 2)
-
-    def entropy(self):
-        return self.base_dist.entropy() - math.log(2)
+    cdf, icdf, entropy = _folded.cdf, _folded.icdf, _folded.entropy

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from impl.core.sizes import Size
 from impl.distributions import constraints
+from impl.distributions._parameters import finished, reads
 from impl.distributions.distribution import Distribution
 from impl.distributions.utils import _sum_rightmost
 from impl.tensor.tensor import Tensor
@@ -51,9 +52,7 @@ class Independent(Distribution, Generic[D]):
         ndims = self.reinterpreted_batch_ndims
         new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[:ndims])
         new.reinterpreted_batch_ndims = ndims
-        super(Independent, new).__init__(batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return finished(new, self, Independent, batch_shape, self.event_shape)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -69,17 +68,9 @@ class Independent(Distribution, Generic[D]):
         ndims = self.reinterpreted_batch_ndims
         return constraints.independent(support, ndims) if ndims else support
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean = reads("base_dist.mean")
+    mode = reads("base_dist.mode")
+    variance = reads("base_dist.variance")
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         return self.base_dist.sample(sample_shape)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from impl.core.registry import C
 from impl.distributions import constraints
-from impl.distributions._parameters import rebuilt
+from impl.distributions._parameters import reads, rebuilt
 from impl.distributions.gamma import Gamma
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import PowerTransform
@@ -37,13 +36,8 @@ class InverseGamma(TransformedDistribution):
     def expand(self, batch_shape, _instance=None):
         return rebuilt(self, InverseGamma, batch_shape, _instance)
 
-    @property
-    def concentration(self) -> Any:
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Any:
-        return self.base_dist.rate
+    concentration = reads("base_dist.concentration")
+    rate = reads("base_dist.rate")
 
     @property
     def mean(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from impl.core.registry import C
 from impl.distributions import constraints
-from impl.distributions._parameters import set_parameters
+from impl.distributions._parameters import rebuilt, set_parameters
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import AffineTransform, PowerTransform
 from impl.distributions.uniform import Uniform
@@ -50,18 +50,17 @@ class Kumaraswamy(TransformedDistribution):
             C.full_like(self.concentration0, 1),
             validate_args=validate_args,
         )
-        transforms = [
-            PowerTransform(exponent=self.concentration0.reciprocal()),
-            AffineTransform(loc=1.0, scale=-1.0),
-            PowerTransform(exponent=self.concentration1.reciprocal()),
-        ]
-        super().__init__(base, transforms, validate_args=validate_args)
+        first, last = (
+            PowerTransform(exponent=shape.reciprocal())
+            for shape in (self.concentration0, self.concentration1)
+        )
+        rest = AffineTransform(loc=1.0, scale=-1.0)
+        super().__init__(base, [first, rest, last], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Kumaraswamy, _instance)
-        new.concentration1 = self.concentration1.expand(batch_shape)
-        new.concentration0 = self.concentration0.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
+        return rebuilt(
+            self, Kumaraswamy, batch_shape, _instance, ("concentration1", "concentration0")
+        )
 
     @property
     def mean(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, reads, set_parameters, validated
 from impl.distributions.distribution import Distribution
 from impl.factories.type_info import finfo
 from impl.tensor.tensor import Tensor
@@ -28,13 +28,8 @@ class Laplace(Distribution):
     loc: Any
     scale: Any
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = reads("loc")
+    mode = reads("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -55,14 +50,12 @@ class Laplace(Distribution):
         uniform.uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * uniform.sign() * C.log1p(-uniform.abs())
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return -C.log(2 * self.scale) - C.abs(value - self.loc) / self.scale
 
+    @validated
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         deviation = value - self.loc
         return 0.5 - 0.5 * deviation.sign() * C.expm1(-deviation.abs() / self.scale)
 

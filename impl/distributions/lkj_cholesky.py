@@ -11,6 +11,7 @@ from typing import Any
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
+from impl.distributions._parameters import finished
 from impl.distributions.beta import Beta
 from impl.distributions.distribution import Distribution
 from impl.distributions.utils import broadcast_all
@@ -47,13 +48,10 @@ class LKJCholesky(Distribution):
 
     def expand(self, batch_shape, _instance=None):
         new = self._get_checked_instance(LKJCholesky, _instance)
-        batch_shape = Size(batch_shape)
-        new.dim = self.dim
-        new.concentration = self.concentration.expand(batch_shape)
-        new._beta = self._beta.expand(batch_shape + Size((self.dim,)))
-        super(LKJCholesky, new).__init__(batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        shape, dim = Size(batch_shape), self.dim
+        new._beta = self._beta.expand(Size((*shape, dim)))
+        new.concentration, new.dim = self.concentration.expand(shape), dim
+        return finished(new, self, LKJCholesky, shape, self.event_shape)
 
     def sample(self, sample_shape=Size()) -> Tensor:
         """Cholesky factors by the onion method: below the diagonal each row is a point of a sphere

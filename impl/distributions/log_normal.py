@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from impl.distributions import constraints
-from impl.distributions._parameters import rebuilt
+from impl.distributions._parameters import reads, rebuilt
 from impl.distributions.normal import Normal
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import ExpTransform
@@ -33,21 +31,16 @@ class LogNormal(TransformedDistribution):
     def expand(self, batch_shape, _instance=None):
         return rebuilt(self, LogNormal, batch_shape, _instance)
 
-    @property
-    def loc(self) -> Any:
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.loc + self.scale.pow(2) / 2).exp()
+    loc = reads("base_dist.loc")
+    scale = reads("base_dist.scale")
 
     @property
     def mode(self) -> Tensor:
         return (self.loc - self.scale.square()).exp()
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.pow(2) / 2).exp()
 
     @property
     def variance(self) -> Tensor:

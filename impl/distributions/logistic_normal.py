@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from impl.distributions import constraints
-from impl.distributions._parameters import rebuilt
+from impl.distributions._parameters import reads, rebuilt
 from impl.distributions.independent import Independent
 from impl.distributions.normal import Normal
 from impl.distributions.transformed_distribution import TransformedDistribution
@@ -39,10 +37,5 @@ class LogisticNormal(TransformedDistribution):
     def expand(self, batch_shape, _instance=None):
         return rebuilt(self, LogisticNormal, batch_shape, _instance)
 
-    @property
-    def loc(self) -> Any:
-        return self.base_dist.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.base_dist.scale
+    loc = reads("base_dist.base_dist.loc")
+    scale = reads("base_dist.base_dist.scale")

@@ -6,6 +6,7 @@ from impl import linalg
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
+from impl.distributions._parameters import finished, reads, validated
 from impl.distributions._scale_matrix import LOG_TWO_PI, half_log_det, matrix_shape
 from impl.distributions.distribution import Distribution
 from impl.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
@@ -92,19 +93,10 @@ class LowRankMultivariateNormal(Distribution):
         new.cov_factor = self.cov_factor.expand(shape + self.cov_factor.shape[-1:])
         for name in ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"):
             setattr(new, name, getattr(self, name))
-        super(LowRankMultivariateNormal, new).__init__(
-            batch_shape, self.event_shape, validate_args=False
-        )
-        new._validate_args = self._validate_args
-        return new
+        return finished(new, self, LowRankMultivariateNormal, batch_shape, self.event_shape)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = reads("loc")
+    mode = reads("loc")
 
     @lazy_property
     def variance(self) -> Tensor:  # type: ignore[override]
@@ -154,9 +146,8 @@ class LowRankMultivariateNormal(Distribution):
             self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
         )
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         distance = _batch_lowrank_mahalanobis(
             self._unbroadcasted_cov_factor,
             self._unbroadcasted_cov_diag,

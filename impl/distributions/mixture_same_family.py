@@ -8,6 +8,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
+from impl.distributions._parameters import finished, reads
 from impl.distributions.categorical import Categorical
 from impl.distributions.constraints import MixtureSameFamilyConstraint
 from impl.distributions.distribution import Distribution
@@ -71,32 +72,28 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None):
-        batch_shape = Size(batch_shape)
         new = self._get_checked_instance(MixtureSameFamily, _instance)
-        new._component_distribution = self._component_distribution.expand(
-            Size((*batch_shape, self._num_component))
+        shape = Size(batch_shape)
+        vars(new).update(
+            _num_component=self._num_component,
+            _event_ndims=self._event_ndims,
+            _mixture_distribution=self._mixture_distribution.expand(shape),
+            _component_distribution=self._component_distribution.expand(
+                Size((*shape, self._num_component))
+            ),
         )
-        new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
-        new._num_component = self._num_component
-        new._event_ndims = self._event_ndims
-        event_shape = new._component_distribution.event_shape
-        super(MixtureSameFamily, new).__init__(batch_shape, event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return finished(new, self, MixtureSameFamily, shape, self._event_shape)
 
     @constraints.dependent_property
     def support(self):  # type: ignore[override]
         return MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    @property
-    def mixture_distribution(self) -> Categorical:
-        """The distribution of the component of a draw."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Distribution:
-        """The components, along the last dimension of its batch."""
-        return self._component_distribution
+    mixture_distribution = reads(
+        "_mixture_distribution", "The distribution of the component of a draw."
+    )
+    component_distribution = reads(
+        "_component_distribution", "The components, along the last dimension of its batch."
+    )
 
     def _averaged(self, of_components: Any) -> Tensor:
         """The weighted mean over the components of a tensor of batch and event dimensions."""

@@ -9,6 +9,7 @@ from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
 from impl.distributions._over_categories import OverCategories
+from impl.distributions._parameters import validated
 from impl.distributions.binomial import Binomial
 from impl.distributions.categorical import Categorical
 from impl.distributions.utils import broadcast_all
@@ -27,14 +28,6 @@ class Multinomial(OverCategories):
 
     total_count: int
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs * self.total_count
-
-    @property
-    def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
-
     def __init__(
         self,
         total_count: int = 1,
@@ -48,6 +41,14 @@ class Multinomial(OverCategories):
         categorical = Categorical(probs=probs, logits=logits)
         self._binomial = Binomial(total_count=total_count, probs=categorical.probs)
         self._over(categorical, validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean * (1 - self.probs)
 
     def expand(self, batch_shape, _instance=None):
         new = self._expanded(Multinomial, batch_shape, _instance)
@@ -78,9 +79,8 @@ class Multinomial(OverCategories):
         probs = C.exp(self._binomial.log_prob(counts))
         return of_sequences + (probs * C.lgamma(counts + 1)).sum([0, -1])
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.clone(memory_format=contiguous_format)
         orders = C.lgamma(value.sum(-1) + 1) - C.lgamma(value + 1).sum(-1)

@@ -8,6 +8,7 @@ from impl import linalg
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _scale_matrix, constraints
+from impl.distributions._parameters import reads, validated
 from impl.distributions._scale_matrix import LOG_TWO_PI, half_log_det
 from impl.distributions._scale_matrix import _precision_to_scale_tril as _precision_to_scale_tril
 from impl.distributions.distribution import Distribution
@@ -109,13 +110,8 @@ class MultivariateNormal(Distribution):
         inverse = C.cholesky_inverse(self._unbroadcasted_scale_tril)
         return inverse.expand(_scale_matrix.matrix_shape(self))
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = reads("loc")
+    mode = reads("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -127,9 +123,8 @@ class MultivariateNormal(Distribution):
         noise = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         factor = self._unbroadcasted_scale_tril
         distance = _batch_mahalanobis(factor, value - self.loc)
         return -0.5 * (self._event_shape[0] * LOG_TWO_PI + distance) - half_log_det(factor)

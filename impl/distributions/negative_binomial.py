@@ -8,6 +8,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _success, constraints
+from impl.distributions._parameters import validated
 from impl.distributions.distribution import Distribution
 from impl.distributions.gamma import Gamma
 from impl.nn import functional as F
@@ -70,9 +71,8 @@ class NegativeBinomial(Distribution):
         with no_grad():
             return C.poisson(self._gamma.sample(sample_shape=sample_shape))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         failures = self.total_count * F.logsigmoid(-self.logits)
         log_unnormalized = failures + value * F.logsigmoid(self.logits)
         total = self.total_count + value

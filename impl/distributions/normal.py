@@ -9,7 +9,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, reads, set_parameters, validated
 from impl.distributions.exp_family import ExponentialFamily
 from impl.distributions.utils import _standard_normal
 from impl.tensor.tensor import Tensor
@@ -31,17 +31,9 @@ class Normal(ExponentialFamily):
     loc: Any
     scale: Any
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
+    mean = reads("loc")
+    mode = reads("loc")
+    stddev = reads("scale")
 
     @property
     def variance(self) -> Tensor:
@@ -63,17 +55,15 @@ class Normal(ExponentialFamily):
         noise = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + noise * self.scale
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         variance = self.scale**2
         log_scale = self.scale.log()
         exponent = -((value - self.loc) ** 2) / (2 * variance)
         return exponent - log_scale - math.log(math.sqrt(2 * math.pi))
 
+    @validated
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return 0.5 * (1 + C.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value):

@@ -6,6 +6,7 @@ from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
 from impl.distributions._over_categories import OverCategories
+from impl.distributions._parameters import reads, validated
 from impl.distributions.categorical import Categorical
 from impl.nn import functional as F
 from impl.tensor.tensor import Tensor
@@ -34,13 +35,8 @@ class OneHotCategorical(OverCategories):
     def expand(self, batch_shape, _instance=None):
         return self._expanded(OneHotCategorical, batch_shape, _instance)
 
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    _param = reads("_categorical._param")
+    mean = reads("probs")
 
     @property
     def mode(self) -> Tensor:
@@ -56,9 +52,8 @@ class OneHotCategorical(OverCategories):
     def sample(self, sample_shape=Size()) -> Tensor:
         return self._one_hot(self._categorical.sample(Size(sample_shape)))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         return self._categorical.log_prob(value.max(-1)[1])
 
     def entropy(self):

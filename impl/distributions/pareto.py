@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from impl.distributions import constraints
-from impl.distributions._parameters import set_parameters
+from impl.distributions._parameters import reads, rebuilt, set_parameters
 from impl.distributions.exponential import Exponential
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import AffineTransform, ExpTransform
@@ -33,19 +33,14 @@ class Pareto(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Pareto, _instance)
-        new.scale = self.scale.expand(batch_shape)
-        new.alpha = self.alpha.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
+        return rebuilt(self, Pareto, batch_shape, _instance, ("scale", "alpha"))
 
     @property
     def mean(self) -> Tensor:
         alpha = self.alpha.clamp(min=1)
         return alpha * self.scale / (alpha - 1)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.scale
+    mode = reads("scale")
 
     @property
     def variance(self) -> Tensor:

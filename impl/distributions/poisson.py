@@ -8,7 +8,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, reads, set_parameters, validated
 from impl.distributions.exp_family import ExponentialFamily
 from impl.distributions.utils import broadcast_all
 from impl.tensor.tensor import Tensor
@@ -27,17 +27,13 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
     rate: Any
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
+    mean = reads("rate")
 
     @property
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
+    variance = reads("rate")
 
     def __init__(self, rate, validate_args: bool | None = None) -> None:
         super().__init__(set_parameters(self, rate=rate), validate_args=validate_args)
@@ -50,9 +46,8 @@ class Poisson(ExponentialFamily):
         with no_grad():
             return C.poisson(self.rate.expand(shape))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 

@@ -7,6 +7,7 @@ from typing import Any
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _success, constraints
+from impl.distributions._parameters import reads, rebuilt, validated
 from impl.distributions.distribution import Distribution
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import SigmoidTransform
@@ -58,9 +59,8 @@ class LogitRelaxedBernoulli(Distribution):
         logistic = uniform.log() - (-uniform).log1p()
         return (logistic + probs.log() - (-probs).log1p()) / self.temperature
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         shifted = logits - value.mul(self.temperature)
         return self.temperature.log() + shifted - 2 * shifted.exp().log1p()
@@ -90,20 +90,8 @@ class RelaxedBernoulli(TransformedDistribution):
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(RelaxedBernoulli, _instance)
-        return super().expand(batch_shape, _instance=new)
+        return rebuilt(self, RelaxedBernoulli, batch_shape, _instance)
 
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature of the relaxation."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of success."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of success."""
-        return self.base_dist.probs
+    temperature = reads("base_dist.temperature", "The temperature of the relaxation.")
+    logits = reads("base_dist.logits", "The log-odds of success.")
+    probs = reads("base_dist.probs", "The probability of success.")

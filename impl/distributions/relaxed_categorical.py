@@ -6,6 +6,7 @@ from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
 from impl.distributions._over_categories import OverCategories
+from impl.distributions._parameters import reads, rebuilt
 from impl.distributions.categorical import Categorical
 from impl.distributions.transformed_distribution import TransformedDistribution
 from impl.distributions.transforms import ExpTransform
@@ -91,20 +92,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(RelaxedOneHotCategorical, _instance)
-        return super().expand(batch_shape, _instance=new)
+        return rebuilt(self, RelaxedOneHotCategorical, batch_shape, _instance)
 
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature of the relaxation."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probability of each class."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of each class."""
-        return self.base_dist.probs
+    temperature = reads("base_dist.temperature", "The temperature of the relaxation.")
+    logits = reads("base_dist.logits", "The log probability of each class.")
+    probs = reads("base_dist.probs", "The probability of each class.")

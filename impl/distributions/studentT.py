@@ -9,7 +9,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, reads, set_parameters, validated
 from impl.distributions.chi2 import Chi2
 from impl.distributions.distribution import Distribution
 from impl.distributions.utils import _standard_normal
@@ -43,9 +43,7 @@ class StudentT(Distribution):
         mean[self.df <= 1] = math.nan
         return mean
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = reads("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -74,9 +72,8 @@ class StudentT(Distribution):
         squares = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (normal * C.rsqrt(squares / self.df))
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         deviation = (value - self.loc) / self.scale
         norm = (
             self.scale.log()

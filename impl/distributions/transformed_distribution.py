@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from impl.core.grad_mode import no_grad
 from impl.core.sizes import Size
 from impl.distributions import constraints
+from impl.distributions._parameters import finished, validated
 from impl.distributions.constraints.constraint import require
 from impl.distributions.distribution import Distribution
 from impl.distributions.independent import Independent
@@ -83,19 +85,15 @@ class TransformedDistribution(Distribution):
         cut = len(shape) - len(self.base_dist.event_shape)
         new.base_dist = self.base_dist.expand(shape[:cut])
         new.transforms = self.transforms
-        super(TransformedDistribution, new).__init__(
-            batch_shape, self.event_shape, validate_args=False
-        )
-        new._validate_args = self._validate_args
-        return new
+        return finished(new, self, TransformedDistribution, batch_shape, self.event_shape)
 
     @constraints.dependent_property(is_discrete=False)
     def support(self):  # type: ignore[override]
-        if not self.transforms:
-            return self.base_dist.support
-        support = self.transforms[-1].codomain
-        extra = len(self.event_shape) - support.event_dim
-        return constraints.independent(support, extra) if extra > 0 else support
+        if self.transforms:
+            last = self.transforms[-1].codomain
+            extra = len(self.event_shape) - last.event_dim
+            return last if extra <= 0 else constraints.independent(last, extra)
+        return self.base_dist.support
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -114,30 +112,24 @@ class TransformedDistribution(Distribution):
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
         return self._transformed(self.base_dist.rsample(sample_shape))
 
+    @validated
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        event_dim = len(self.event_shape)
-        log_prob: Any = 0.0
-        y = value
+        volume: Any = 0.0
+        x, event_dim = value, len(self.event_shape)
         for transform in reversed(self.transforms):
-            x = transform.inv(y)
-            event_dim += transform.domain.event_dim - transform.codomain.event_dim
-            log_prob = log_prob - _sum_rightmost(
-                transform.log_abs_det_jacobian(x, y), event_dim - transform.domain.event_dim
-            )
-            y = x
-        base_event_dim = len(self.base_dist.event_shape)
-        return log_prob + _sum_rightmost(self.base_dist.log_prob(y), event_dim - base_event_dim)
+            x, y = transform.inv(x), x
+            further = event_dim - transform.codomain.event_dim
+            term: Any = transform.log_abs_det_jacobian(x, y)
+            volume = volume - _sum_rightmost(term, further)
+            event_dim = further + transform.domain.event_dim
+        density = self.base_dist.log_prob(x)
+        return volume + _sum_rightmost(density, event_dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value: Any) -> Any:
         """Probabilities p as they are for an increasing transform, 1 - p for a decreasing one."""
-        sign = 1
-        for transform in self.transforms:
-            sign = sign * transform.sign
-        if isinstance(sign, int) and sign == 1:
-            return value
-        return sign * (value - 0.5) + 0.5
+        sign = math.prod(transform.sign for transform in self.transforms)
+        increasing = isinstance(sign, int) and sign == 1
+        return value if increasing else sign * (value - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
         for transform in reversed(self.transforms):

@@ -8,7 +8,7 @@ from typing import Any
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import expanded, set_parameters
+from impl.distributions._parameters import expanded, set_parameters, validated
 from impl.distributions.distribution import Distribution
 from impl.tensor.tensor import Tensor
 
@@ -34,20 +34,14 @@ class Uniform(Distribution):
         }
 
     @property
-    def mean(self) -> Tensor:
-        return (self.high + self.low) / 2
+    def _length(self) -> Tensor:
+        """That of the interval."""
+        return self.high - self.low
 
-    @property
-    def mode(self) -> Tensor:
-        return math.nan * self.high
-
-    @property
-    def stddev(self) -> Tensor:
-        return (self.high - self.low) / 12**0.5
-
-    @property
-    def variance(self) -> Tensor:
-        return (self.high - self.low).pow(2) / 12
+    mean = property(lambda self: (self.high + self.low) / 2)
+    mode = property(lambda self: math.nan * self.high)
+    stddev = property(lambda self: self._length / math.sqrt(12))
+    variance = property(lambda self: self._length.pow(2) / 12)
 
     def __init__(self, low, high, validate_args: bool | None = None) -> None:
         super().__init__(set_parameters(self, low=low, high=high), validate_args=validate_args)
@@ -62,22 +56,20 @@ class Uniform(Distribution):
     def rsample(self, sample_shape=Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         share = C.rand(shape, dtype=self.low.dtype, device=self.low.device)
-        return self.low + share * (self.high - self.low)
+        return self.low + share * self._length
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         above = self.low.le(value).type_as(self.low)
         below = self.high.gt(value).type_as(self.low)
-        return C.log(above.mul(below)) - C.log(self.high - self.low)
+        return C.log(above.mul(below)) - C.log(self._length)
 
+    @validated
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+        return ((value - self.low) / self._length).clamp(min=0, max=1)
 
     def icdf(self, value):
-        return value * (self.high - self.low) + self.low
+        return value * self._length + self.low
 
     def entropy(self):
-        return C.log(self.high - self.low)
+        return C.log(self._length)

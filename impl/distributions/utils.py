@@ -106,10 +106,10 @@ class lazy_property(Generic[T, R]):
     def __get__(self, instance: Any, obj_type: Any = None) -> Any:
         if instance is None:
             return _lazy_property_and_property(self.wrapped)
+        name = self.wrapped.__name__
         with enable_grad():
-            value = self.wrapped(instance)
-        setattr(instance, self.wrapped.__name__, value)
-        return value
+            setattr(instance, name, self.wrapped(instance))
+        return getattr(instance, name)
 
 
 class _lazy_property_and_property(lazy_property[T, R], property):  # type: ignore[misc]

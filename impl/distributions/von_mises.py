@@ -10,7 +10,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import constraints
-from impl.distributions._parameters import set_parameters
+from impl.distributions._parameters import reads, set_parameters, validated
 from impl.distributions.distribution import Distribution
 from impl.distributions.utils import lazy_property
 from impl.tensor.tensor import Tensor
@@ -33,6 +33,9 @@ _COEF_LARGE = [
         0.2282967e-1, -0.2895312e-1, 0.1787654e-1, -0.420059e-2,
     ],
 ]  # fmt: skip
+_BETWEEN = 3.75
+"""Where one approximation of a Bessel function ends and the other begins."""
+
 _I0_COEF_SMALL, _I1_COEF_SMALL = _COEF_SMALL
 _I0_COEF_LARGE, _I1_COEF_LARGE = _COEF_LARGE
 
@@ -47,14 +50,12 @@ def _eval_poly(y, coef):
 
 def _log_modified_bessel_fn(x, order=0):
     """The logarithm of the modified Bessel function of the first kind, of order 0 or 1, x > 0."""
-    y = x / 3.75
-    y = y * y
-    small = _eval_poly(y, _COEF_SMALL[order])
-    if order == 1:
-        small = x.abs() * small
-    y = 3.75 / x
-    large = x - 0.5 * x.log() + _eval_poly(y, _COEF_LARGE[order]).log()
-    return C.where(x < 3.75, small.log(), large)
+    share = x / _BETWEEN
+    small = _eval_poly(share * share, _COEF_SMALL[order])
+    small = x.abs() * small if order else small
+    scaled = _eval_poly(_BETWEEN / x, _COEF_LARGE[order])
+    large = x - 0.5 * x.log() + scaled.log()
+    return C.where(x < _BETWEEN, small.log(), large)
 
 
 def _rejection_sample(loc, concentration, proposal_r, x):
@@ -94,9 +95,8 @@ class VonMises(Distribution):
         shape = set_parameters(self, loc=loc, concentration=concentration)
         super().__init__(shape, Size(), validate_args)
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         log_prob = self.concentration * C.cos(value - self.loc)
         norm = _log_modified_bessel_fn(self.concentration, order=0)
         return log_prob - math.log(2 * math.pi) - norm
@@ -113,9 +113,9 @@ class VonMises(Distribution):
     def _proposal_r(self) -> Tensor:
         """The parameter of the proposals; by its expansion where the concentration is small."""
         kappa = self._concentration
+        expansion = 1 / kappa + kappa
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
-        expansion = 1 / kappa + kappa
         return C.where(kappa < 1e-5, expansion, (1 + rho**2) / (2 * rho))
 
     @no_grad()
@@ -131,13 +131,8 @@ class VonMises(Distribution):
         validate_args = vars(self).get("_validate_args")
         return type(self)(loc, concentration, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = reads("loc")
+    mode = reads("loc")
 
     @lazy_property
     def variance(self) -> Tensor:

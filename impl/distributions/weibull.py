@@ -42,8 +42,8 @@ class Weibull(TransformedDistribution):
 
     def expand(self, batch_shape, _instance=None):
         new = self._get_checked_instance(Weibull, _instance)
-        new.scale = self.scale.expand(batch_shape)
-        new.concentration = self.concentration.expand(batch_shape)
+        for name in ("scale", "concentration"):
+            setattr(new, name, getattr(self, name).expand(batch_shape))
         new.concentration_reciprocal = new.concentration.reciprocal()
         base = self.base_dist.expand(batch_shape)
         super(Weibull, new).__init__(base, Weibull._transforms(new), validate_args=False)

@@ -10,6 +10,7 @@ from impl import linalg
 from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.distributions import _scale_matrix, constraints
+from impl.distributions._parameters import validated
 from impl.distributions._scale_matrix import half_log_det, matrix_shape
 from impl.distributions.chi2 import Chi2
 from impl.distributions.exp_family import ExponentialFamily
@@ -186,9 +187,8 @@ class Wishart(ExponentialFamily):
                     break
         return sample
 
+    @validated
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
         df, n, factor = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         trace = C.cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
         return (

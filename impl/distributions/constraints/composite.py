@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,13 +21,8 @@ class _Derived(Constraint):
         )
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        return self.base_constraint.event_dim
+    is_discrete = property(operator.attrgetter("base_constraint.is_discrete"))
+    event_dim = property(operator.attrgetter("base_constraint.event_dim"))
 
 
 def _all_from(result: Tensor, ndim: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from impl.core.registry import C
@@ -164,10 +164,13 @@ class StackTransform(_PartsTransform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return self._joined(self._log_jacobians(x, y))
 
+    def _stacked(self, spaces: Iterable[Any]) -> Any:
+        return constraints.stack([*spaces], self.dim)
+
     @constraints.dependent_property
     def domain(self):
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
+        return self._stacked(part.domain for part in self.transforms)
 
     @constraints.dependent_property
     def codomain(self):
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+        return self._stacked(part.codomain for part in self.transforms)

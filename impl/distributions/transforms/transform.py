@@ -61,9 +61,10 @@ class Transform:
     @property
     def event_dim(self) -> int:
         """The dimensions of one argument, where a value has the same; otherwise ValueError."""
-        if self.domain.event_dim == self.codomain.event_dim:
-            return self.domain.event_dim
-        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        of_both = {space.event_dim for space in (self.domain, self.codomain)}
+        if len(of_both) > 1:
+            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        return of_both.pop()
 
     @property
     def inv(self) -> Transform:
@@ -220,10 +221,8 @@ class ComposeTransform(Transform):
     """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
-        if cache_size:
-            parts = [part.with_cache(cache_size) for part in parts]
         super().__init__(cache_size=cache_size)
-        self.parts = parts
+        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else parts
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts

@@ -20,6 +20,11 @@ from impl.factories.type_info import finfo
 from impl.nn import functional as F
 
 
+def _arrays(shape: Size) -> Any:
+    """Arrays of real numbers with as many dimensions."""
+    return constraints.independent(constraints.real, len(shape))
+
+
 class ReshapeTransform(Transform):
     """Another shape of the last dimensions, `in_shape` to `out_shape`
     (torch.distributions.transforms.ReshapeTransform).
@@ -30,19 +35,18 @@ class ReshapeTransform(Transform):
     bijective = True
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
-        self.in_shape = Size(in_shape)
-        self.out_shape = Size(out_shape)
-        if self.in_shape.numel() != self.out_shape.numel():
-            raise ValueError("in_shape, out_shape have different numbers of elements")
         super().__init__(cache_size=cache_size)
+        self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
+        if self.out_shape.numel() != self.in_shape.numel():
+            raise ValueError("in_shape, out_shape have different numbers of elements")
 
     @constraints.dependent_property
     def domain(self):
-        return constraints.independent(constraints.real, len(self.in_shape))
+        return _arrays(self.in_shape)
 
     @constraints.dependent_property
     def codomain(self):
-        return constraints.independent(constraints.real, len(self.out_shape))
+        return _arrays(self.out_shape)
 
     def _recached(self, cache_size: int) -> Transform:
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
