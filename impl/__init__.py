@@ -14,6 +14,7 @@ from impl import (
     compiler,
     cuda,
     distributed,
+    distributions,
     fft,
     func,
     functional,

@@ -12,6 +12,7 @@ import os
 import pickle
 import warnings
 import zipfile
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -51,6 +52,10 @@ _ALIGNMENT = 64  # of the bytes of a storage in the archive
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # how files before torch 1.6 begin
 
 File = str | os.PathLike[str] | IO[bytes]
+MAP_LOCATION = (
+    Callable[[UntypedStorage, str], UntypedStorage] | device | str | dict[str, str] | None
+)
+"""The type of `load`'s argument `map_location`, which packages import."""
 
 
 def save(

@@ -21,4 +21,5 @@ Device = _device | str | int | None
 DtypeLike = _dtype
 FileLike = str | os.PathLike[str]
 Number = _int | _float | _bool
+_Number = (_int, _float, _bool)
 Storage = Any

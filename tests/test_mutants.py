@@ -30,6 +30,7 @@ SUBJECTS = (
     *("offsets", "pairs", "module_hooks", "optimisers", "schedulers", "clipping", "losses"),
     *("precision", "boundaries", "leaves", "printing", "random", "third_derivatives", "layouts"),
     *("refusals", "signatures", "dispatch", "module_state", "sparse", "serialisation"),
+    "distributions",
 )
 
 

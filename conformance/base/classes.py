@@ -16,5 +16,6 @@ CLASSES = {
     "threads": "several threads, and asynchronous tasks",
     "extension": "custom operators, tensor subclasses, dispatch modes",
     "serialisation": "saving, loading and copying",
+    "distributions": "torch.distributions: samples, densities, divergences, transforms",
 }
 """The classes of ports: all need *core*, every other one is optional."""

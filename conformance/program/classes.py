@@ -25,6 +25,7 @@ _WORDS = {
     "extension": "library custom_op as_subclass _make_subclass __torch_function__ "
     "__torch_dispatch__ TorchFunctionMode TorchDispatchMode",
     "serialisation": "pickle deepcopy save load",
+    "distributions": "distributions",
 }
 """Words of a source that show a class, by class."""
 

@@ -21,6 +21,7 @@ Class = Literal[
     "threads",
     "extension",
     "serialisation",
+    "distributions",
 ]
 Level = Literal["values", "graph", "memory", "diagnostics"]
 Outcome = Literal["conforms", "other_version", "diverges", "unsupported", "error", "not_run"]

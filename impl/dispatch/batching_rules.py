@@ -21,7 +21,7 @@ from impl.tensor.legacy_batched_tensor import NO_RULE, RANDOM, Batched, mapped
 from impl.tensor.tensor import Tensor, new
 
 BatchingRule = Literal[
-    "by_example", "no_rule", "random", "physical", "fallback", "dynamic", "unsupported"
+    "by_example", "no_rule", "random", "physical", "whole", "fallback", "dynamic", "unsupported"
 ]
 _DYNAMIC = (
     "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
@@ -121,6 +121,12 @@ def _on_value(composite, args: tuple, named: dict, level):
     return first._over(composite(first._value, *rest, **named))
 
 
+def _on_whole(composite, args: tuple, named: dict, level):
+    """Apply to the value of the argument, of all examples at once; the result is not batched."""
+    (batch,) = (*args, *named.values())
+    return composite(batch._value)
+
+
 def _sized(composite, args: tuple, named: dict, level):
     """Apply to the value of the first argument, with the size of the batch in front of the sizes,
     which are the second."""
@@ -163,6 +169,7 @@ sized = _ruled(_sized, _each_row)
 RULES: dict[BatchingRule, Callable[[Any], Any]] = {
     "by_example": by_example,
     "physical": physical,
+    "whole": _ruled(_on_whole, _each_row),
     "fallback": _ruled(_fallback, _each_row),
     "dynamic": _ruled(_dynamic, _plain),
     "unsupported": _ruled(_unsupported, _refused),

@@ -275,13 +275,13 @@ def _scalar(tensor: Tensor) -> str:
     return tensor.dtype.legacy
 
 
-@function()
+@function(batching="whole")
 def _is_all_true(input):
     """Whether every element of a bool tensor is true (torch._is_all_true)."""
     return input.all()
 
 
-@function()
+@function(batching="whole")
 def _is_any_true(input):
     """Whether some element of a bool tensor is true (torch._is_any_true)."""
     return input.any()

@@ -46,6 +46,7 @@ def gamma_slope(self: Array, output: Array) -> Array:
 
 
 gamma_drawn.gradient(self=lambda F, grad, self, result: grad * F.gamma_slope(self, result))
+gamma_drawn.forward("unsupported", name="_standard_gamma", invited=True)
 gamma_slope.gradient(self=not_differentiated("_standard_gamma_grad"))
 
 
@@ -58,12 +59,12 @@ def standard_gamma(input, generator=None):
     require_full_precision(input._raw, "gamma_cpu")
     source = generator or default_generator
     least = np.finfo(kind).tiny
-    samples = [_sample(kind.type(alpha), source) for alpha in np.ravel(input._raw)]
+    samples = [gamma_sample(kind.type(alpha), source) for alpha in np.ravel(input._raw)]
     drawn = np.maximum(np.array(samples, _DOUBLE).astype(kind), least).reshape(input._raw.shape)
     return gamma_drawn(input, unboxed(drawn))
 
 
-def _sample(alpha, source) -> float:
+def gamma_sample(alpha, source) -> float:
     scale = 1.0
     number = type(alpha)
     if alpha < 1:
