@@ -1,8 +1,8 @@
 """Transforms of functions: grad, vjp, jvp and linearize (torch.func).
 
-`jvp` calls the function with dual tensors. The others are backward passes: a Jacobian-vector
-product within another transform is the gradient of a vector-Jacobian product with respect to its
-cotangent.
+`jvp` calls the function with dual tensors, of a dual level for each call. The others are backward
+passes; `linearize` records the function once, and its Jacobian-vector product is the gradient of a
+vector-Jacobian product with respect to the cotangent.
 """
 
 from __future__ import annotations
