@@ -191,7 +191,7 @@ class DualLevel(Transform):
 
 class TracedLevel(DualLevel):
     """One run of a function that is linearized: its tangents are recorded, as functions of those of
-    the inputs, and it may write what it captures."""
+    the inputs, and it may write captured tensors."""
 
     records = True
 
