@@ -34,6 +34,23 @@ CASES = [
     "vmap(lambda a, s: a * s, in_dims=(0, None))(A, 3.0)",
     "vmap(lambda a: torch.ones(2), out_dims=None)(x)",
     "grad(lambda x: (x.sum(), x * 2), has_aux=True)(x)",
+    # Written in the function, by the derivative that is asked for.
+    "vmap(grad(lambda a: (a.detach_(), (a * a).sum())[1]))(A)",
+    "hessian(lambda a: (a.detach_(), (a * a).sum())[1])(x)",
+    "vmap(lambda a: a.unsqueeze(0)[0].transpose_(0, -1))(x)",
+    "linearize(torch.nn.functional.glu, torch.cat([x, x]))[1](torch.cat([x, x]))",
+    "jacfwd(lambda a, b: (b.add_(1), a)[1])(x, x.clone())",
+    "jacfwd(jacfwd(lambda a: a * a.sum() if a.sum() > 0 else a))(x)",
+    # Batching rules.
+    "torch.view_as_real(vmap(torch.linalg.eigvals)(torch.stack([A @ A.t(), A @ A.t() * 2])))",
+    "jacrev(lambda a: torch.nn.functional.binary_cross_entropy(a, x.sigmoid()))(x.sigmoid())",
+    "jacrev(lambda a: torch.nn.functional.soft_margin_loss(a, x.sign(), reduction='sum'))(x)",
+    "vmap(lambda p, q: p.masked_fill(p > 0, q))(A, x[:2])",
+    "vmap(lambda p, q: p.clone().masked_fill_(p > 0, q))(A, x[:2])",
+    "jacfwd(torch.linalg.det)(torch.stack([A @ A.t(), A @ A.t() * 2 + torch.eye(2)]))",
+    "jacfwd(lambda a: torch.nn.functional.glu(a, 0))(torch.stack([A, A * 2]))",
+    "vmap(lambda a: torch.view_as_real((a * 1j).conj().resolve_conj()))(A)",
+    "vmap(hessian(lambda a: torch.nn.functional.batch_norm(a, x, x * x).pow(2).sum()))(A[None])",
     "linearize(lambda x: (x.sin(), 3), x)[1](x)[0]",
     "torch.tensor(linearize(lambda x: 3, x)[1](x))",
     # Errors.

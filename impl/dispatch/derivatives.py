@@ -40,6 +40,7 @@ class DerivativeInfo:
     kernel's, `outputs` named."""
 
     forward_statement: tuple = (None, {})
+    forward_is_final = False  # whether the rule's own operators have no derivatives
     forward_rule: Any = None  # made from the statement when it is first needed
     forward_writes = False  # whether the formula writes the tangent in place by itself
 

@@ -353,8 +353,8 @@ def _push(op, args, outputs) -> None:
         return
     call = ForwardCall(op, args, tangents)
     call.outputs = outputs
-    with forward_grad.hidden_levels():
-        found = rule_of(op)(call)
+    with forward_grad.computing() as recorded:
+        found = (transposed if recorded and op.forward_is_final else rule_of(op))(call)
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None and forward_grad.can_have(output):
             forward_grad.set_fw_grad(output, tangent.clone() if _is_zero(tangent) else tangent)
@@ -411,7 +411,7 @@ class LevelWrite:
         # A rule that reads the overwritten values reads the tangent of before the write, too; for
         # any other it may have changed, if it has the target's memory.
         self.keeps_own = op.forward_writes or _reads_target(op, rule)
-        with forward_grad.hidden_levels():
+        with forward_grad.computing():
             if not (self.directly or op.forward_writes):
                 args = (target.clone(), *args[1:])
                 if self.keeps_own and self.own is not None:
@@ -426,7 +426,7 @@ class LevelWrite:
         if call is None:
             return
         rule = rule_of(self.op)
-        with forward_grad.hidden_levels():
+        with forward_grad.computing():
             if self.directly:
                 assert isinstance(rule, Reapplied)
                 tangent = self.op.inplace(*rule.arguments(call))

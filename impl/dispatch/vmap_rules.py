@@ -18,6 +18,7 @@ no rule (ATen/functorch/BatchedFallback.cpp).
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -162,13 +163,14 @@ def _shifted(dim: Any, rank: int) -> Any:
 
 
 def leading(op, args: tuple, level) -> list:
-    """Give every operand the mapped dimension as the first of those in front."""
+    """Give every operand the mapped dimension as the first of those in front; pivots are vectors
+    where the others are matrices."""
     rank = max(_rank(args[i]) for i in op.tensor_positions)
     made = [*args]
     for i in op.tensor_positions:
         if args[i] is not None:
             value = ensured(args[i], level)
-            missing = rank - _rank(args[i])
+            missing = rank - _rank(args[i]) - (op.parameters[i] == "pivots")
             size, *rest = value._raw.shape
             made[i] = value.view(size, *(1,) * missing, *rest) if missing else value
     return made
@@ -277,11 +279,15 @@ def along(index: Tensor, dim: int, like: Tensor) -> Tensor:
 
 
 def _reduced(op, args: tuple, level) -> Any:
-    """The results of a loss: that without a reduction, reduced over each example."""
+    """The results of a loss, or of its backward: those without a reduction, reduced over each
+    example."""
     made = pointwise(op, (ensured_batch(args[0], level), *args[1:]), level)
     reduction = op.position["reduction"]
     how, made[reduction] = made[reduction], 0
     whole = op.slow_path(*made)
+    if op.name.endswith("_backward"):  # a slope of each element, divided by their number for a mean
+        count = math.prod(whole._raw.shape[1:])
+        return hide(whole / count if how == 1 and count else whole, level)
     if how and whole._raw.ndim > 1:
         whole = (tensor_ops.mean_dim, tensor_ops.sum_dim)[how - 1](
             whole, tuple(range(1, whole._raw.ndim))

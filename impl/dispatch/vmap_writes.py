@@ -66,6 +66,8 @@ def written(op, args: tuple, level) -> Tensor:
 
 def _viewed(op, target: Any, args: tuple, level) -> Tensor:
     """A batched tensor whose own geometry changes, as that of its value does."""
+    if op.name == "transpose" and not target._raw.ndim:
+        return target
     if target._dim == 0 and op.batching_function is None:
         target._show(op.inplace(*dims(op, args, level)), 0)
     else:

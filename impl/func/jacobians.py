@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from impl.core.registry import FUNCTIONS
-from impl.func.mapping import vmap
+from impl.func.levels import TangentsLevel
+from impl.func.mapping import mapped, vmap
 from impl.func.transforms import check_argnum, check_argnums, check_pushed, chosen, jvp_of, vjp_of
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_flatten, tree_unflatten
@@ -107,12 +108,12 @@ def jacfwd(
         def push(*tangents):
             along = _with_chosen(func, args, argnums)
             given = (primals,) if isinstance(argnums, int) else primals
-            output, pushed, *aux = jvp_of(along, given, tangents, has_aux)
+            output, pushed, *aux = jvp_of(along, given, tangents, has_aux, others=args)
             _check_real("jacfwd", "output", tree_flatten(output)[0])
             return (pushed, *aux) if has_aux else pushed
 
         given = (basis,) if isinstance(argnums, int) else basis
-        columns = vmap(push, randomness=randomness)(*given)
+        columns = mapped(push, 0, 0, randomness, None, TangentsLevel)(*given)
         if has_aux:
             columns, aux = columns
             leaves, structure = tree_flatten(aux)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -108,6 +108,24 @@ class Transform:
             STATE.saved_hooks = self.hooks
 
 
+def memories(leaves: Iterable[Any]) -> Iterator[Any]:
+    """The leaves, with the values of batched ones and the bases of views."""
+    for leaf in leaves:
+        yield leaf
+        if isinstance(leaf, Tensor):
+            value = physical(leaf)
+            yield from (value, value._view and value._view.base)
+
+
+def _owns(level: Any, tensor: Tensor) -> bool:
+    """Whether a function has made a tensor, or is given it: one of its arguments that is not
+    differentiated, or a view of one that is."""
+    if tensor._born < level.serial:
+        return id(tensor) in level.given
+    base = None if tensor._view is None else tensor._view.base
+    return base is None or base._born >= level.serial or id(base) in level.given | level.bases
+
+
 class VmapLevel(Transform):
     """One run of a function that is mapped over a batch."""
 
@@ -128,19 +146,26 @@ class VmapLevel(Transform):
             STATE.fast_path_blockers -= 1
 
 
+class TangentsLevel(VmapLevel):
+    """A `vmap` of tangents, as of the unit vectors of `jacfwd`: no primal is batched at it."""
+
+
 class DualLevel(Transform):
     """One run of a function of dual tensors, in forward mode."""
 
     forward = wraps = True
+    records = False  # whether tangents are recorded in any grad mode
 
-    def __init__(self) -> None:
-        self.given: set[int] = set()  # the ids of primals, and of their bases
+    def __init__(self, given: Iterable[Any] = ()) -> None:
+        """`given` are other tensors that the function may write."""
+        self.given = set(map(id, given))
+        self.bases: set[int] = set()  # the ids of tensors of which duals are views
 
     @contextmanager
     def run(self) -> Iterator[None]:
         """Enter the dual level for the duration of a block, in which tensors are no inference
         tensors. Raises RuntimeError in a dual level."""
-        forward_grad.enter_nested()
+        forward_grad.enter_nested(self.records)
         enabled = STATE.enabled
         try:
             with (
@@ -155,17 +180,24 @@ class DualLevel(Transform):
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        base = None if tensor._view is None else tensor._view.base
-        return id(tensor) in self.given or (
-            tensor._born >= self.serial
-            and (base is None or base._born >= self.serial or id(base) in self.given)
-        )
+        return _owns(self, tensor)
 
     def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """An alias of a tensor with this tangent, which is written where the alias is."""
-        for tensor in (primal, tangent, physical(primal), physical(tangent)):
-            self.given.update(map(id, (tensor, tensor._view and tensor._view.base)))
+        self.bases.update(map(id, memories((primal,))))
+        self.given.update(map(id, memories((tangent,))))
         return batched_tangents.dual(primal, tangent)
+
+
+class TracedLevel(DualLevel):
+    """One run of a function that is linearized: its tangents are recorded, as functions of those of
+    the inputs, and it may write captured tensors."""
+
+    records = True
+
+    def owns(self, tensor: Tensor) -> bool:
+        """True: there is no wrapper at this level in torch."""
+        return True
 
 
 class Level(Transform):
@@ -176,7 +208,8 @@ class Level(Transform):
     def __init__(self, forward: bool = False) -> None:
         self.forward = forward
         self.caller_records = True  # whether the grad mode is on where results are handed over
-        self.given: set[int] = set()  # the ids of tensors among the arguments
+        self.given: set[int] = set()  # the ids of arguments that are not differentiated
+        self.bases: set[int] = set()  # the ids of tensors of which inputs are views
         self._vmaps: tuple = ()  # the levels of `vmap` outside
         self._inputs: list = []  # the nodes of aliases of tensors with a graph
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
@@ -189,7 +222,8 @@ class Level(Transform):
         forward mode.
         """
         self.caller_records = STATE.enabled
-        self._vmaps = tuple(t for t in STATE.transforms if isinstance(t, VmapLevel))
+        levels = [t for t in STATE.transforms if isinstance(t, VmapLevel)]
+        self._vmaps = tuple(t for t in levels if not isinstance(t, TangentsLevel))
         STATE.fast_path_blockers += 1  # which does not note where tensors are made
         try:
             with self._without_hooks(), super().run(), recorded():
@@ -219,10 +253,7 @@ class Level(Transform):
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        if tensor._born < self.serial:
-            return id(tensor) in self.given
-        base = None if tensor._view is None else tensor._view.base
-        return base is None or base._born >= self.serial or id(base) in self.given
+        return _owns(self, tensor)
 
     @contextmanager
     def _without_hooks(self) -> Iterator[None]:
@@ -249,13 +280,13 @@ class Level(Transform):
     def _alias(self, value: Any) -> Tensor:
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
-        self.given.add(id(value))
+        self.bases.update(map(id, memories((value,))))
         with recorded():
             for level in self._vmaps:
                 value = batched_tangents.lifted(value, level)
             every = in_front(batched_at(value, self._vmaps))
             source = physical(every)
-            self.given.update(map(id, (source, source._view and source._view.base)))
+            self.bases.update(map(id, memories((source,))))
             alias = self._physical_alias(source)
             self._originals[id(alias)] = alias, source
             if every is not source:

@@ -32,6 +32,18 @@ def vmap(
     are the same for all. `randomness`: "error", or whether draws are "same" or "different".
     Raises ValueError for arguments that cannot be mapped.
     """
+    return mapped(func, in_dims, out_dims, randomness, chunk_size, VmapLevel)
+
+
+def mapped(
+    func: Callable,
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    kind: type[VmapLevel],
+) -> Callable:
+    """`vmap` by a kind of level."""
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -42,7 +54,7 @@ def vmap(
         leaves, dims, spec = _arguments(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
         if chunk_size is None or not size:
-            return _mapped(func, name, leaves, dims, spec, size, out_dims, randomness)
+            return _mapped(func, name, leaves, dims, spec, kind(size, randomness), out_dims)
         before = get_rng_state()
         chunks = []
         for start in range(0, size, chunk_size):
@@ -53,7 +65,7 @@ def vmap(
                 leaf if dim is None else leaf.narrow(dim, start, count)
                 for leaf, dim in zip(leaves, dims, strict=True)
             ]
-            chunks.append(_mapped(func, name, part, dims, spec, count, out_dims, randomness))
+            chunks.append(_mapped(func, name, part, dims, spec, kind(count, randomness), out_dims))
         return _joined(chunks, out_dims)
 
     return call
@@ -65,12 +77,10 @@ def _mapped(
     leaves: list,
     dims: list,
     spec: TreeSpec,
-    size: int,
+    level: VmapLevel,
     out_dims: Any,
-    randomness: str,
 ) -> Any:
     """The results of one run of the function, with batched tensors."""
-    level = VmapLevel(size, randomness)
     with level.run():
         given = [
             leaf if dim is None else batched(leaf, dim, level)

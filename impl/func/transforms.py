@@ -16,7 +16,7 @@ from impl.core.state import STATE
 from impl.engine.backward import grad as gradients
 from impl.engine.backward import is_recorded
 from impl.factories.creation import zeros_like
-from impl.func.levels import DualLevel, Level, recorded
+from impl.func.levels import DualLevel, Level, TracedLevel, memories, recorded
 from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tape.batched_tangents import tangent_of
@@ -29,6 +29,11 @@ _SAME = (
     "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. "
     "For example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
     "structure {} and tangents with structure {}"
+)
+
+_INDEPENDENT = (
+    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is "
+    "not allowed with strict=True."
 )
 
 
@@ -79,9 +84,11 @@ def _raised(level: Level, args: tuple, argnums: int | tuple[int, ...]) -> tuple[
     check_argnums(argnums)
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     raised = list(args)
-    level.given.update(id(leaf) for leaf in tree_flatten(args)[0])
     for number in numbers:
         check_argnum(args, number)
+    others = [arg for i, arg in enumerate(args) if i not in {n % len(args) for n in numbers}]
+    level.given.update(map(id, memories(tree_flatten(others)[0])))
+    for number in numbers:
         raised[number] = level.raised(args[number])
     return raised, chosen(raised, argnums)
 
@@ -267,10 +274,18 @@ def jvp(
             "jvp(f, primals, tangents): Expected primals to be a tuple. "
             "E.g. it should be valid to call f(*primals)."
         )
-    return jvp_of(func, primals, tangents, has_aux)
+    return jvp_of(func, primals, tangents, has_aux, strict)
 
 
-def jvp_of(func: Callable, primals: tuple, tangents: tuple, has_aux: bool) -> tuple:
+def jvp_of(
+    func: Callable,
+    primals: tuple,
+    tangents: tuple,
+    has_aux: bool,
+    strict: bool = False,
+    others: tuple = (),
+) -> tuple:
+    """`jvp`; `others` are arguments that the function has besides, and may write."""
     (given, spec), (directions, other) = tree_flatten(primals), tree_flatten(tangents)
     if spec != other:
         raise RuntimeError(_SAME.format(spec, other))
@@ -296,7 +311,7 @@ def jvp_of(func: Callable, primals: tuple, tangents: tuple, has_aux: bool) -> tu
                 f"{[*primal.shape]} while the given forward gradient is of size "
                 f"{[*tangent.shape]}."
             )
-    level = DualLevel()
+    level = DualLevel(memories(tree_flatten(others)[0]))
     with level.run():
         duals = [level.dual(p, t) for p, t in zip(given, directions, strict=True)]
         made = func(*tree_unflatten(duals, spec))
@@ -304,6 +319,8 @@ def jvp_of(func: Callable, primals: tuple, tangents: tuple, has_aux: bool) -> tu
         outputs, shape = _only_tensors(value, "jvp(f, primals, tangents)")
         along = [tangent_of(output) for output in outputs]
         reached = [alias_view(output) for output in outputs]
+    if strict and None in along:
+        raise RuntimeError(_INDEPENDENT)
     pushed = [zeros_like(o) if t is None else t for o, t in zip(reached, along, strict=True)]
     results = tree_unflatten(reached, shape), tree_unflatten(pushed, shape)
     if has_aux:
@@ -336,11 +353,16 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     forward_grad.refuse_nested()
     result = func(*primals)
     shape = tree_flatten(result)[1]
-    level = Level(forward=True)
-    with level.run():
-        raised = level.raised(primals)
-        outputs = tree_flatten(func(*raised))[0]
-    inputs, spec = tree_flatten(raised)
+    inputs, spec = tree_flatten(primals)
+    level, traced = Level(forward=True), TracedLevel()
+    with traced.run():
+        with recorded():
+            leaves = [level.raised(zeros_like(primal)) for primal in inputs]
+            duals = [traced.dual(p, leaf.clone()) for p, leaf in zip(inputs, leaves, strict=True)]
+        outputs = tree_flatten(func(*tree_unflatten(duals, spec)))[0]
+        along = [tangent_of(output) for output in outputs if isinstance(output, Tensor)]
+        values = [output.detach() for output in outputs if isinstance(output, Tensor)]
+    reached = [zeros_like(v) if t is None else t for v, t in zip(values, along, strict=True)]
 
     def push(*tangents):
         directions, other = tree_flatten(tangents)
@@ -356,8 +378,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
                         f"tangent:{i} with {name} {given} in flattened pytree doesn't match the "
                         f"{name} {wanted} of the corresponding primal."
                     )
-        tensors = [output for output in outputs if isinstance(output, Tensor)]
-        pushed = iter(_pushed(level, tensors, inputs, directions) if tensors else ())
+        pushed = iter(_pushed(level, reached, leaves, directions) if reached else ())
         found = [next(pushed) if isinstance(output, Tensor) else output for output in outputs]
         return level.lowered(tree_unflatten(found, shape))
 

@@ -21,6 +21,7 @@ from impl.graph.node import Node
 from impl.graph.node_creation_hooks import created
 from impl.tape import custom_function_outputs, custom_function_vmap
 from impl.tape.saved_variable import as_saved_variable, read_tensor
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, new, requires_grad
 
 
@@ -103,12 +104,17 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(messages.CLEARED)
         if self._is_freed:
             raise RuntimeError(messages.FREED)
-        tensors = tuple(
-            None if saved is None else read_tensor(saved, self) for saved in self._saved
-        )
+        tensors = tuple(None if saved is None else self._unpacked(saved) for saved in self._saved)
         if self._forward_cls.clear_saved_tensors_on_access:
             self._saved, self._is_cleared = (), True
         return tensors
+
+    def _unpacked(self, saved) -> Any:
+        """A saved tensor, an output with the tangents that it has had since the jvp was called."""
+        tensor = read_tensor(saved, self)
+        if isinstance(tensor, Tensor) and tensor._node is self:
+            forward_grad.restore_from_node(tensor, self)
+        return tensor
 
     @_attribute
     def saved_variables(self) -> tuple:

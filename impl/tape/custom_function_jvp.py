@@ -11,6 +11,7 @@ from typing import Any
 from impl.core import messages
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.tensor import forward_grad
+from impl.tensor.batched_tensor import physical
 from impl.tensor.tensor import Tensor
 
 
@@ -28,7 +29,7 @@ def _push(node, tensors: list[Tensor], placing, outputs: list) -> None:
     tangents = [forward_grad.fw_grad(tensor) for tensor in tensors]
     if all(tangent is None for tangent in tangents):
         return
-    versions = [None if tangent is None else tangent._version for tangent in tangents]
+    versions = [None if tangent is None else physical(tangent)._version for tangent in tangents]
     with forward_grad.hidden_levels():
         results = _jvp(node, tensors, tangents)
     if len(results) != len(outputs):
@@ -37,7 +38,7 @@ def _push(node, tensors: list[Tensor], placing, outputs: list) -> None:
         id(t): given for t, *given in zip(tensors, tangents, versions, strict=True)
     }
     bases = {
-        id(_base(tensor)): _base(tangent)
+        id(_base(tensor)): _base(physical(tangent))
         for tensor, tangent in zip(tensors, tangents, strict=True)
         if tangent is not None
     }
@@ -84,12 +85,13 @@ def _give(output: Tensor, tangent: Tensor | None, written: bool = False) -> None
     if tangent is None or tangent._raw.dtype not in DIFFERENTIABLE:
         raise RuntimeError(messages.JVP_DTYPE)
     forward_grad.set_fw_grad(output, tangent, written)
+    forward_grad.note_on_node(output)
 
 
 def _write(output: Tensor, tangent: Tensor | None, former: Tensor | None, version: int) -> None:
     if former is None:
         _give(output, tangent, written=True)
-    elif tangent is None or tangent._version == version:
+    elif tangent is None or physical(tangent)._version == version:
         raise RuntimeError(messages.JVP_NOT_WRITTEN)
     elif tangent is not former:
         raise RuntimeError(messages.JVP_NOT_RETURNED)
@@ -102,6 +104,7 @@ def _check_view(tangent: Tensor | None, base: Tensor | None) -> None:
     """
     if base is None or tangent is None:
         return
+    tangent = physical(tangent)
     if tangent._view is None:
         raise RuntimeError(messages.JVP_NO_VIEW)
     if _base(tangent) is not base:

@@ -146,6 +146,12 @@ class BatchedTensor(Tensor):
         """The batched tensor of the detached value."""
         return self._over(self._value.detach())
 
+    def detach_(self) -> Tensor:
+        """`Tensor.detach_` of the value."""
+        physical(self).detach_()
+        self._show(self._value, self._dim)
+        return self
+
     @property
     def data(self) -> Any:
         return self._over(self._value.data)

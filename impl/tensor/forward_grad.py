@@ -30,8 +30,10 @@ class Level:
     There is one at a time but for `torch.func.jvp`, which enters one for each nested call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, records: bool = False) -> None:
+        """`records`: whether tangents are recorded in any grad mode."""
         self.holders: list[weakref.ref] = []
+        self.records = records
 
 
 def is_entered() -> bool:
@@ -74,6 +76,23 @@ class hidden_levels:
         STATE.hidden_levels -= self.count
 
 
+class computing:
+    """A block in which the tangents of the current level are computed, which is out of sight; they
+    are recorded if the level says so."""
+
+    def __enter__(self) -> bool:
+        """Returns whether they are recorded for that reason."""
+        level = current()
+        records = level is not None and level.records
+        self._before, STATE.enabled = STATE.enabled, STATE.enabled or records
+        STATE.hidden_levels += 1
+        return records
+
+    def __exit__(self, *exc) -> None:
+        STATE.hidden_levels -= 1
+        STATE.enabled = self._before
+
+
 def at_each_level(function: Callable, *args) -> list:
     """The results of a function with each of the levels that are seen as the current one, from the
     outermost."""
@@ -100,9 +119,9 @@ def enter() -> int:
     return enter_nested()
 
 
-def enter_nested() -> int:
+def enter_nested(records: bool = False) -> int:
     """Enter a dual level, within those that are active, and return its number."""
-    _levels.append(Level())
+    _levels.append(Level(records))
     block_fast_path_everywhere(1)
     return 0
 

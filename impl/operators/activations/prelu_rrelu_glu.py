@@ -124,7 +124,7 @@ glu.laid_out_as(_half_layouts)
 glu.gradient(self=lambda F, grad, self, dim: F.glu_backward(grad, self, dim))
 
 
-@operator(node="NotImplemented", numbers=False, **HIDDEN)
+@operator(node="NotImplemented", numbers=False, batching="dims", **HIDDEN)
 def glu_jvp(glu: Array, x: Array, dx: Array, dim) -> Array:
     require_full_precision(x, "glu_jvp_cpu")
     gate = expit(np.split(x, 2, dim)[1])
@@ -135,6 +135,7 @@ def glu_jvp(glu: Array, x: Array, dx: Array, dim) -> Array:
 glu_jvp.laid_out_as(lambda args: [(args[0]._raw.shape, args[0].stride())])
 glu_jvp.gradients("glu", "x", "dx")(no_derivative("glu_jvp"))
 glu.forward(lambda F, self_t, self, dim, result: F.glu_jvp(result, self, self_t, dim))
+glu.forward_is_final = True
 
 
 # -- the derivatives, operators with derivatives of their own -----------------------------------

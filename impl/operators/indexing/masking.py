@@ -10,6 +10,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.dispatch import vmap_rules
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import not_on_meta
@@ -66,6 +67,16 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
 )
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
     return _filled(self, mask, value)
+
+
+@masked_fill_tensor.batches
+def _batched_fill(args, level):
+    """Where the value is batched, its examples are chosen element by element."""
+    self, mask, value = args
+    if is_at(value, level):
+        return tensor_ops.where(mask, value.to(self.dtype), self)
+    made = vmap_rules.pointwise(masked_fill_tensor, args, level)
+    return vmap_rules.hide(masked_fill_tensor.slow_path(*made), level)
 
 
 for _op in (masked_fill_scalar, masked_fill_tensor):

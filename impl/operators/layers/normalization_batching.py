@@ -60,6 +60,13 @@ def _group_norm_of_batch(args, level):
     return _affine_of_size(size, results[0], weight, bias), *results[1:]
 
 
+def _of_examples(statistic, level):
+    """A statistic of the channels of all examples; one that is empty is so for each of them."""
+    if statistic._raw.size:
+        return hide(unfolded(statistic, 0, level.size), level)
+    return hide(statistic.expand(level.size, *statistic._raw.shape), level)
+
+
 @native_batch_norm.batches
 def _batch_norm_of_batch(args, level):
     """The channels of all examples are those of one input, and come first behind it."""
@@ -74,7 +81,7 @@ def _batch_norm_of_batch(args, level):
         flat = [None if s is None else ensured(s, level).flatten() for s in statistics]
         made = native_batch_norm(given, None, None, *flat, *settings)
         result = hide(unfolded(made[0].transpose(0, 1), 0, level.size), level)
-        found = [hide(unfolded(s, 0, level.size) if s._raw.size else s, level) for s in made[1:]]
+        found = [_of_examples(s, level) for s in made[1:]]
     else:
         made = native_batch_norm(input, None, None, *statistics, *settings)
         result, found = made[0].transpose(0, 1), made[1:]

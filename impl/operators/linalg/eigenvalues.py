@@ -15,6 +15,7 @@ import numpy as np
 from impl.core.dtypes import FLOATING, float16
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
+from impl.dispatch import batching_rules
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
 from impl.dispatch.out import check_castable, named_out, store, store_exactly
@@ -133,6 +134,7 @@ def eigvals(A, *, out=None):
     return eig(A)[0] if differentiated(A) else _values(A)
 
 
+@batching_rules.physical
 def _values(A: Tensor) -> Tensor:
     """The eigenvalues alone; NaN for a matrix that is not finite."""
     _check_general("linalg.eigvals", A)

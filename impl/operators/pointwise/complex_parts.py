@@ -146,13 +146,13 @@ def conj_physical_(input):
 @function()
 def is_conj(input) -> bool:
     """Whether the conj bit is set: reads conjugate (torch.is_conj)."""
-    return conj_neg_bits(input)[0]
+    return conj_neg_bits(physical(input))[0]
 
 
 @function()
 def is_neg(input) -> bool:
     """Whether the neg bit is set: reads negate (torch.is_neg)."""
-    return conj_neg_bits(input)[1]
+    return conj_neg_bits(physical(input))[1]
 
 
 @function()
@@ -226,7 +226,7 @@ def real(input):
     """A view of the real part; a real tensor is returned as it is (torch.real)."""
     if not _is_complex(input):
         return input
-    resolved = conj_view(input) if is_conj(physical(input)) else input
+    resolved = conj_view(input) if is_conj(input) else input
     return view_as_real(resolved).select(input._raw.ndim, 0)
 
 
@@ -234,7 +234,7 @@ def imag(input):
     """A view of the imaginary part (torch.imag). Raises TypeError for a real tensor."""
     if not _is_complex(input):
         raise TypeError("imag is not implemented for tensors with non-complex dtypes.")
-    if is_conj(physical(input)):
+    if is_conj(input):
         return neg_view(view_as_real(conj_view(input))).select(input._raw.ndim, 1)
     return view_as_real(input).select(input._raw.ndim, 1)
 
