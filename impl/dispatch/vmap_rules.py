@@ -18,6 +18,7 @@ no rule (ATen/functorch/BatchedFallback.cpp).
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -184,7 +185,7 @@ def applied(op, args: tuple, level) -> Any:
         found = op.batching_function(args, level)
         if found is not NotImplemented:
             return found
-    elif op.elementwise and "reduction" in op.parameters:
+    elif op.batching == "pointwise" and "reduction" in op.parameters:
         return _reduced(op, args, level)
     elif op.batching == "dims":
         return with_dims(op, args, level)
@@ -277,11 +278,14 @@ def along(index: Tensor, dim: int, like: Tensor) -> Tensor:
 
 
 def _reduced(op, args: tuple, level) -> Any:
-    """The results of a loss: that without a reduction, reduced over each example."""
+    """The results of a loss: that without a reduction, reduced over each example. Those of its
+    slope are divided by the number of an example's elements in a mean."""
     made = pointwise(op, (ensured_batch(args[0], level), *args[1:]), level)
     reduction = op.position["reduction"]
     how, made[reduction] = made[reduction], 0
     whole = op.slow_path(*made)
+    if "grad_output" in op.parameters:
+        return hide(whole / math.prod(whole._raw.shape[1:]) if how == 1 else whole, level)
     if how and whole._raw.ndim > 1:
         whole = (tensor_ops.mean_dim, tensor_ops.sum_dim)[how - 1](
             whole, tuple(range(1, whole._raw.ndim))

@@ -383,7 +383,7 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
             f"source.numel() = {source.size}, index.numel() = {index.size}"
         )
     if index.size and not self.size:
-        raise IndexError("put_(): tried to put elements into an empty tensor")
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     result = np.array(self, order="C")
     flat = result.reshape(-1)
     values = np.reshape(source, -1)
