@@ -15,7 +15,7 @@ from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
+from impl.dispatch.out import exact_dtype_out, store, store_exactly, write_out
 from impl.operators.indexing.index_operators import counted
 from impl.tensor.tensor import Tensor, new
 
@@ -152,7 +152,6 @@ tensor_ops.index_select_backward = lambda grad, shape, dim, index: counted(
 
 
 @function("take_along_dim")
-@named_out("gather")
 def take_along_dim(input, indices, dim=None, *, out=None):
     """`gather` with tensor and indices broadcast, or flattened without `dim`.
 

@@ -42,7 +42,8 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     elif order == -math.inf:
         result = np.min(size, axis=axes, keepdims=keepdim)
     elif order == 0:
-        if kind.kind == "c" and raw.size:  # ATen casts ones and zeros of the elements' dtype
+        # Of single numbers ATen casts ones and zeros of their dtype.
+        if kind.kind == "c" and raw.size and _is_single(size.shape, axes):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         result = np.sum(size != 0, axis=axes, keepdims=keepdim, dtype=size.dtype)
     elif order == 1:
