@@ -74,6 +74,11 @@ CASES = [
         for reduction in ("none", "mean", "sum")
     ),
     "jacrev(lambda x: torch.nn.functional.binary_cross_entropy(x.sigmoid(), x.cos() ** 2))(x)",
+    # The memory of a batch as another dtype.
+    "vmap(lambda a: a.view(torch.int32), in_dims=1)(A)",
+    "vmap(lambda a: a.view(torch.float64))(x)",
+    "vmap(lambda a: a.view(torch.float32))(x)",
+    "hessian(lambda x: x.view(x.dtype).sum())(x)",
     # Full hooks, which see to gradients only where one is recorded.
     "vmap(hooked)(w)",
     "vmap(lambda a: hooked(w))(w)",
