@@ -84,6 +84,27 @@ CASES = [
     "vmap(lambda x: x + torch.randn(3))(x)",
     "vmap(torch.sin, randomness='none')(x)",
     "vmap(torch.sin)()",
+    # The slopes of losses, of which only the gradient is a batch.
+    *(
+        f"jacrev(lambda x: torch.nn.functional.{name}(x, w.detach(), reduction='{reduction}'))(x)"
+        for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss")
+        for reduction in ("none", "mean", "sum")
+    ),
+    "jacrev(lambda x: torch.nn.functional.binary_cross_entropy(x.sigmoid(), x.cos() ** 2))(x)",
+    # The memory of a batch as another dtype.
+    "vmap(lambda a: a.view(torch.int32), in_dims=1)(A)",
+    "vmap(lambda a: a.view(torch.float64))(x)",
+    "vmap(lambda a: a.view(torch.float32))(x)",
+    "hessian(lambda x: x.view(x.dtype).sum())(x)",
+    # Full hooks, which see to gradients only where one is recorded.
+    "vmap(hooked)(w)",
+    "vmap(lambda a: hooked(w))(w)",
+    "jvp(hooked, (w,), (x,))",
+    "jvp(lambda a: hooked(w), (w,), (x,))",
+    "jacfwd(hooked)(x)",
+    "grad(lambda x: vmap(hooked)(x).sum())(x)",
+    "vmap(grad(lambda a: hooked(w).sum()))(x)",
+    "vjp(hooked, x)",
 ]
 
 
@@ -92,6 +113,8 @@ def answer(torch, case: str):
     names = {name: getattr(func, name) for name in dir(func) if not name.startswith("_")}
     torch.manual_seed(0)
     names |= {"torch": torch, "f": lambda x: (x**3).sum(), "vmap": torch.vmap}
+    names["hooked"] = torch.nn.ReLU()
+    names["hooked"].register_full_backward_hook(lambda *_: None)
     names["x"] = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64)
     names["w"] = torch.tensor([1.5, 0.5, -1.0], dtype=torch.float64, requires_grad=True)
     names["A"] = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)

@@ -142,3 +142,23 @@ def test_a_step_can_be_differentiated(name):
     torch = pytest.importorskip("torch")
     for ours, theirs in zip(meta_gradients(impl, name), meta_gradients(torch, name), strict=True):
         assert ours == (theirs and pytest.approx(theirs, rel=1e-6))
+
+
+@pytest.mark.parametrize("name", ["NAdam", "ASGD"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_numbers_of_a_state_have_the_dtype_of_step_counts(name, dtype):
+    torch = pytest.importorskip("torch")
+    seen = []
+    for library in (torch, impl):
+        library.set_default_dtype(getattr(library, dtype))
+        try:
+            param = library.ones(2, dtype=library.float32, requires_grad=True)
+            optimizer = getattr(library.optim, name)([param], lr=1.5)
+            for _ in range(2):
+                param.sum().backward()
+                optimizer.step()
+        finally:
+            library.set_default_dtype(library.float32)
+        state = {key: str(value.dtype)[-7:] for key, value in optimizer.state[param].items()}
+        seen.append((state, param.tolist()))
+    assert seen[0] == seen[1]

@@ -3,11 +3,9 @@ warnings are the same."""
 
 from __future__ import annotations
 
-import math
-import warnings
-
 import pytest
 import torch
+from made_programs import observed
 
 import impl
 
@@ -261,35 +259,5 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_leaves_what_it_leaves_in_torch(name):
-    expected, got = (_observed(PROGRAMS[name], module) for module in (torch, impl))
+    expected, got = (observed(PROGRAMS[name], module) for module in (torch, impl))
     assert got == expected
-
-
-def _observed(program: str, module) -> list:
-    """The tensors that a program leaves, its warnings, and the error that ends it."""
-    lines = "\n".join(line[8:] for line in program.splitlines())
-    scope: dict = {"torch": module, "math": math}
-    scope["scope"] = scope
-    seen: list = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        module.set_warn_always(True)
-        try:
-            exec(compile(lines, "<program>", "exec"), scope)
-        except Exception as error:
-            seen.append((type(error).__name__, str(error).splitlines()[0]))
-        finally:
-            module.set_warn_always(False)
-    seen += [str(w.message).split(" (Triggered")[0] for w in caught if w.category is UserWarning]
-    for name, value in [*scope.items()]:
-        values = value if isinstance(value, tuple) else (value,)
-        seen += [(name, _described(v)) for v in values if isinstance(v, (module.Tensor, bool))]
-    return seen
-
-
-def _described(value):
-    if isinstance(value, bool):
-        return value
-    node = None if value.grad_fn is None else value.grad_fn.name()
-    layout = value.stride(), value.storage_offset(), value._version, value._is_view()
-    return str(value.dtype)[-7:], repr(value.tolist()), layout, value.requires_grad, node

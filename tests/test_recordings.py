@@ -202,5 +202,6 @@ def test_the_stack_in_an_errors_text_is_not_recorded():
 
 
 def test_the_order_of_a_set_in_a_text_is_that_of_its_elements():
+    assert text("<module 'torch' from '/a/torch/__init__.py'> is") == "<module 'torch'> is"
     assert text("got {'b', 'a'} and {'c'}") == "got {'a', 'b'} and {'c'}"
     assert text("a dict {'b': 1, 'a': 2}") == "a dict {'b': 1, 'a': 2}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from conformance.observe import readers
 from conformance.observe.fields import CONTAINERS, Field, fields_of
-from conformance.observe.texts import failure, text
+from conformance.observe.texts import classes_as_torchs, failure, text
 from conformance.observe.trace import Observation
 
 # The nodes of a graph that a trace shows, so that it stays readable.
@@ -36,6 +36,7 @@ class Observer:
     """
 
     def __init__(self, namespace: Any) -> None:
+        self._namespace = namespace
         self._tensor_class = _class(namespace, "Tensor")
         self._size_class: Any = _class(namespace, "Size")
         self._dtype_class = _class(namespace, "dtype")
@@ -167,8 +168,8 @@ class Observer:
         return found
 
     def text(self, value: Any) -> str:
-        """Return `str(value)`, without what differs by process."""
-        return text(value)
+        """Return `str(value)`, without what differs by process, and with torch's names."""
+        return classes_as_torchs(text(value), self._namespace)
 
     def numbers(self, tensor: Any) -> Any:
         """Return the numbers of a tensor, in lists as deep as it has dimensions."""

@@ -13,6 +13,9 @@ _FRAMES = re.compile(rf"(?<={_FORWARD_CALL})([^:\n]*:).*", re.DOTALL)
 # A set of texts, whose order is that of hashes.
 _SET = re.compile(r"\{'[^'{}]*'(?:, '[^'{}]*')+\}")
 
+# The file of a module.
+_MODULE = re.compile(r"(?<=<module ')([^']+)' from '[^']*'(?=>)")
+
 # The stack that pybind11 adds to what Python code raised under it.
 _STACK = re.compile(r"\n\nAt:\n(?:  [^\n]*\(\d+\): [^\n]*(?:\n|$))+")
 
@@ -21,8 +24,8 @@ _CPP_STACK = re.compile(r"\nException raised from .*?\n?(?=\"?\Z)", re.DOTALL)
 
 
 def text(value: Any) -> str:
-    """Return `str(value)` without addresses, stacks and orders of sets, which differ by process;
-    never raises."""
+    """Return `str(value)` without addresses, stacks, files of modules and orders of sets, which
+    differ by process or machine; never raises."""
     try:
         plain = value if type(value) is str else str(value)
     except Exception as error:
@@ -37,6 +40,8 @@ def text(value: Any) -> str:
         plain = _CPP_STACK.sub("", plain)
     if "0x" in plain:
         plain = _ADDRESS.sub("0x...", plain)
+    if "<module '" in plain:
+        plain = _MODULE.sub(r"\1'", plain)
     if "{'" in plain:
         plain = _SET.sub(_sorted, plain)
     # A lone surrogate can be written to no UTF-8 file.
@@ -53,12 +58,14 @@ def failure(error: BaseException) -> dict[str, str]:
 
 
 def classes_as_torchs(message: str, namespace: Any) -> str:
-    """Return a message in which the namespace's classes are shown as torch shows its own:
-    `<class 'torch.Tensor'>` for `<class 'port.Tensor'>`."""
+    """Return a message in which the namespace and its classes are shown as torch shows its own:
+    `<class 'torch.Tensor'>` for `<class 'port.Tensor'>`, `module 'torch'` for `module 'port'`."""
     package = getattr(namespace, "__name__", None)
-    if not isinstance(package, str) or "<class '" not in message:
+    if not isinstance(package, str):
         return message
-    return re.sub(rf"<class '{re.escape(package)}(?=\.)", "<class 'torch", message)
+    if "<class '" in message:
+        message = re.sub(rf"<class '{re.escape(package)}(?=\.)", "<class 'torch", message)
+    return message.replace(f"module '{package}'", "module 'torch'")
 
 
 def warning_text(message: Any) -> str:

@@ -161,6 +161,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 raise
             return _without_elements(lambda *args, **more: parse(args, more), given, named)
         except Exception as error:
+            if b is MISSING and type(a) is int and has_long(a):  # which the fast path passed on
+                return parse((a,), named)
             if writes and not isinstance(error, TypeError):
                 refuse_write((*_given(a, b, c, more), *named.values()))
             raise

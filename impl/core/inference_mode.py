@@ -82,6 +82,8 @@ def count_making(operator, args, outputs) -> None:
     times = operator.writes
     if not times or STATE.inference:
         return
+    if callable(times):
+        times = times(args)
     in_kernel = STATE.below_autograd and not STATE.within_dispatch
     if in_kernel or (not recordable(operator, args) and not STATE.below_autograd):
         name = operator.written_by

@@ -81,7 +81,7 @@ def operator(
             autocast: a CastPolicy, how autocast casts the operands.
             complex: a NoComplex, how complex numbers are refused.
             writes: how often torch's kernel writes its result while making it, which is the version
-                of a result of inference tensors.
+                of a result of inference tensors; a number, or a function of the arguments.
             written_by: the operator, with `out=`, by which torch's kernel does that, or a function
                 of the arguments that returns its name or None.
             saved_as: a SavedAs, the attributes under which nodes show saved values.

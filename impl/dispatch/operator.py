@@ -71,7 +71,7 @@ class Operator(OperatorWrites):
         *,
         autocast: CastPolicy | None = None,
         complex: NoComplex | None = None,
-        writes: int = 0,
+        writes: Any = 0,
         written_by: Any = None,
         saved_as: SavedAs = USUAL_NAMES,
         memory: MemoryOverlap = USUAL_OVERLAP,

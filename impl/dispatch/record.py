@@ -15,7 +15,7 @@ from impl.tape.custom_function import Function
 from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
 from impl.tensor import forward_grad
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import Tensor, is_wrapped, requires_grad
 
 __all__ = [
     "Function",
@@ -106,6 +106,11 @@ def store_underived(name: str, inputs, out, compute, storing=store):
     return stored
 
 
+def _is_outside(out, inputs) -> bool:
+    """Whether a transform that made an input did not make `out`, whose history it cannot change."""
+    return bool(STATE.transforms) and not is_wrapped(out) and any(map(is_wrapped, inputs))
+
+
 def underived_write(name: str, inputs, outs):
     """Look whether an operator without a derivative may write these tensors; returns the function
     that records the write after it has happened.
@@ -126,7 +131,7 @@ def underived_write(name: str, inputs, outs):
 
     def record() -> None:
         for out in outs:
-            if out._raw.dtype in DIFFERENTIABLE:
+            if out._raw.dtype in DIFFERENTIABLE and not _is_outside(out, inputs):
                 record_undifferentiable(name, edges, out)
 
     return record

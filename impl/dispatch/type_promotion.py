@@ -27,7 +27,8 @@ from impl.dispatch.facts import (
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
-COMPLEX_HALF = "ComplexHalf support is experimental and many operators don't support it yet."
+_EXPERIMENTAL = "{} support is experimental and many operators don't support it yet."
+COMPLEX_HALF, BCOMPLEX32 = map(_EXPERIMENTAL.format, ("ComplexHalf", "BComplex32"))
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 

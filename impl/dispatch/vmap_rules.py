@@ -186,7 +186,7 @@ def applied(op, args: tuple, level) -> Any:
         found = op.batching_function(args, level)
         if found is not NotImplemented:
             return found
-    elif op.elementwise and "reduction" in op.parameters:
+    elif op.batching == "pointwise" and "reduction" in op.parameters:
         return _reduced(op, args, level)
     elif op.batching == "dims":
         return with_dims(op, args, level)
@@ -279,13 +279,13 @@ def along(index: Tensor, dim: int, like: Tensor) -> Tensor:
 
 
 def _reduced(op, args: tuple, level) -> Any:
-    """The results of a loss, or of its backward: those without a reduction, reduced over each
-    example."""
+    """The results of a loss: that without a reduction, reduced over each example. Those of its
+    slope are divided by the number of an example's elements in a mean."""
     made = pointwise(op, (ensured_batch(args[0], level), *args[1:]), level)
     reduction = op.position["reduction"]
     how, made[reduction] = made[reduction], 0
     whole = op.slow_path(*made)
-    if op.name.endswith("_backward"):  # a slope of each element, divided by their number for a mean
+    if "grad_output" in op.parameters:
         count = math.prod(whole._raw.shape[1:])
         return hide(whole / count if how == 1 and count else whole, level)
     if how and whole._raw.ndim > 1:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import threading
-import warnings
 
 import numpy as np
 from numpy import ndarray
 
 from impl.core import messages
 from impl.core.ownership import is_unshared
+from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
@@ -175,8 +175,4 @@ def _warn_of_layout(leaf: Tensor) -> None:
     else:
         obeys = is_contiguous(shape, own)
     if not obeys and STATE.layout_policy:
-        message = messages.layout_contract(shape, own, strides)
-        if STATE.graph_task is None:  # a node that is called by itself
-            warnings.warn(message, UserWarning, stacklevel=2)
-        else:
-            STATE.graph_task.warnings.append(message)
+        warn_after_pass(messages.layout_contract(shape, own, strides), stacklevel=2)

@@ -11,6 +11,7 @@ from impl.core import messages
 from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
+from impl.core.named_types import type_name
 from impl.core.registry import method_of
 from impl.core.state import FAST_PATH, STATE
 from impl.engine import dependencies, fast_backward, fast_recording
@@ -150,7 +151,7 @@ def _aim(task: GraphTask, roots, inputs, accumulate: bool) -> None:
     for position, tensor in enumerate(inputs):
         if not isinstance(tensor, (Tensor, GradientEdge)):
             raise RuntimeError(
-                f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
+                f"all inputs have to be Tensors or GradientEdges, but got {type_name(tensor)}"
             )
         if isinstance(tensor, GradientEdge):
             pass  # there is no tensor that could keep a gradient

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from impl.core.grad_mode import check_bool
+from impl.core.pass_warnings import warn_after_pass
 from impl.core.state import STATE, block_fast_path_everywhere
 
 _MISSING = (
@@ -145,4 +146,4 @@ def _warn(node, what: str, which: str) -> None:
         text = f"Error detected in {node.name()}. {_MISSING}"
     else:
         text = f"{what} {node.name()}. Traceback of forward call that {which}:\n{''.join(frames)}"
-    warnings.warn(text, UserWarning, stacklevel=2)
+    warn_after_pass(text, stacklevel=2)

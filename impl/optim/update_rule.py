@@ -33,7 +33,7 @@ def zeros(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
 
 def one(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
     """Initial value of a product or a weight."""
-    return creation.tensor(1.0)
+    return creation.tensor(1.0, dtype=step_dtype())
 
 
 def filled(like: Tensor, value) -> Tensor:

@@ -67,15 +67,23 @@ def _bounds_and_sizes(low, high=None, size=None, **named):
 
 
 @publish
-@factory(sized=_bounds_and_sizes, out=True)
+@factory(sized=_bounds_and_sizes)
 @randomness.sized
-def randint(size, low, high, *, generator=None, dtype=None) -> Tensor:
+def randint(size, low, high, *, generator=None, dtype=None, out=None) -> Tensor:
     """Random integers from low (0) up to but not including high (torch.randint).
 
-    int64 unless a dtype is given. Raises RuntimeError for an empty range.
+    int64 unless a dtype is given. Raises RuntimeError for an empty range, before which `out` is
+    resized.
     """
-    result = new(np.empty(size, (dtype or dtypes.int64).numpy))
+    if out is None:
+        result = new(np.empty(size, (dtype or dtypes.int64).numpy))
+    else:
+        result = out
+        if out._raw.shape != size:
+            write.resize(out, size)
     draw_integers(result, int(low), int(high), generator)
+    if out is not None:
+        inference_mode.count(out)
     return result
 
 

@@ -121,19 +121,13 @@ def _packed(positions, values, count: int) -> tuple:
     return tuple(result)
 
 
-def _shows_grad(tensor: Tensor) -> bool:
-    if STATE.transforms:
-        return STATE.transforms[-1].shows_grad(tensor)
-    return tensor.requires_grad
-
-
 def _identities(values: tuple):
     """An identity node on the tensors, their positions, and the values with the node's outputs.
 
     Node and positions are None if nothing is recorded.
     """
     positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
-    if not (STATE.enabled and any(_shows_grad(values[i]) for i in positions)):
+    if not (STATE.enabled and any(values[i].requires_grad for i in positions)):
         return None, None, values
     made = BackwardHookFunction.apply(*(values[i] for i in positions))
     node = next(t.grad_fn for t in made if t.grad_fn is not None)

@@ -12,11 +12,12 @@ from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.core.meta_functions import like_first
+from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
-from impl.dispatch.out import check_out, store
+from impl.dispatch.out import check_out, named_out, store
 from impl.dispatch.record import underived_out
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import MODERATE, largest, ones, smallest
@@ -269,7 +270,7 @@ log_softmax_along.forward(
 )
 
 
-def _store_logarithm(name: str, out, result):
+def _stored_logarithm(out, result, input, dim, keepdim):
     """Store a sum's logarithm, the real part of a complex one. RuntimeError for other numbers."""
     if isinstance(out, Tensor) and out.dtype.category < FLOATING:
         raise RuntimeError(
@@ -277,20 +278,33 @@ def _store_logarithm(name: str, out, result):
             f"{out.dtype.legacy}"
         )
     if isinstance(out, Tensor) and result.is_complex() and not out.is_complex():
-        check_out(name, out, requires_grad(result))
-        result = result.detach().exp().to(out.dtype).log()  # the sum is cast before its logarithm
-    return store(name, out, result)
+        check_out("logsumexp", out, requires_grad(result))
+        result = _real_logarithm(input.detach(), dim, keepdim, out.dtype)
+    return store("logsumexp", out, result)
 
 
-@function(out=True, storing=_store_logarithm)
-def logsumexp(input, dim, keepdim=False):
+def _real_logarithm(input, dim, keepdim, dtype):
+    """The logarithm of a sum of complex exponentials that are cast to a real dtype before it."""
+    if not input._raw.size:
+        return FUNCTIONS["real"](input.exp().sum(dim, keepdim)).to(dtype).log()
+    highest = FUNCTIONS["real"](input).amax(dim, True)
+    highest = highest.masked_fill(highest.isinf(), 0)
+    total = (input - highest).exp().to(dtype).sum(dim, keepdim)
+    return total.log() + highest.reshape(total._raw.shape)
+
+
+@function()
+@named_out("logsumexp")
+def logsumexp(input, dim, keepdim=False, *, out=None):
     """log(sum(exp(x))) over one or several dimensions (torch.logsumexp). Integers become floats.
 
     Raises IndexError for a dimension out of range, RuntimeError for one given twice.
     """
     if input.dtype.category < FLOATING:
         input = input.to(get_default_dtype())
-    return logsumexp_dims(input, (dim,) if isinstance(dim, int) else tuple(dim), keepdim)
+    dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    result = logsumexp_dims(input, dim, keepdim)
+    return result if out is None else _stored_logarithm(out, result, input, dim, keepdim)
 
 
 for _op in (softmax_along, log_softmax_along, softmax_backward_data, log_softmax_backward_data):

@@ -24,7 +24,12 @@ def _sides(ndim: int, pad) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
-@operator(method=False, fresh=True, writes=2, batching="leading")
+def _writes(args) -> int:
+    """Memory is filled, and the input copied into it; a part of the input is copied by `clone`."""
+    return 1 + any(number > 0 for number in args[1])
+
+
+@operator(method=False, fresh=True, writes=_writes, batching="leading")
 def constant_pad_nd(input: Array, pad, value=0) -> Array:
     """`value` added around the last dimensions, or elements removed where `pad` is negative
     (torch.constant_pad_nd).
@@ -166,9 +171,9 @@ def _operators(kind: str, ndim: int, positions, check):
     policy: CastPolicy | None = None if (kind, ndim) == ("reflection", 3) else "fp32"  # as in ATen
     shown = SavedAs(renamed={"input": "self"})
     settings: dict[str, Any] = {"function": False, "method": False, "fresh": True}
-    apply = operator(node=node + "0", autocast=policy, saved_as=shown, batching="fold", **settings)(
-        forward
-    )
+    facts: dict[str, Any] = {"autocast": policy, "saved_as": shown, "batching": "fold"}
+    facts["writes"] = int((kind, ndim) == ("reflection", 2))  # it resizes an empty tensor in ATen
+    apply = operator(node=node + "0", **facts, **settings)(forward)
     apply_backward = operator(node=node + "Backward0", batching="fold", **settings)(backward)
     apply.gradient(
         input=lambda F, grad, input, padding: getattr(F, name + "_backward")(grad, input, padding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import existing_dim, wrap_dim
-from impl.core.dtypes import CATEGORY, INTEGRAL
+from impl.core.dtypes import CATEGORY, INTEGRAL, int32, int64
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size, sizes_given
@@ -106,7 +106,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         )
     if repeats.is_meta and output_size is None:
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
-    return tensor_ops.index_select(input, dim, _indices_of(repeats, output_size))
+    indices = _indices_of(repeats, output_size)
+    if indices.dtype not in (int32, int64):
+        indices = indices.to(int64)
+    return tensor_ops.index_select(input, dim, indices)
 
 
 def _equally_often(input, times: int, dim: int, size: int, output_size):

@@ -50,6 +50,8 @@ def _define(ndim: int):
         rank = self.ndim
         check_not_empty(self.shape, 1 if ndim == 3 else rank - ndim, name)
         _check_rank(self.shape, ndim)
+        if ndim == 2 and 0 in (*self.shape[:-2], *output_size):  # of any dtype
+            return np.zeros((*self.shape[:-2], *output_size), self.dtype)
         kind = BY_NUMPY[self.dtype]
         if kind.category != FLOATING:
             raise not_implemented(name if ndim == 2 else f"{name}_cpu", kind)
@@ -75,7 +77,8 @@ def _define(ndim: int):
     node = f"AdaptiveAvgPool{ndim}DBackward"
     settings: dict[str, Any] = {"function": False, "method": False, "fresh": ndim == 2}
     policy: CastPolicy | None = "fp32" if ndim == 3 else None
-    apply = operator(node=node + "0", autocast=policy, batching="fold", **settings)(forward)
+    facts: dict[str, Any] = {"autocast": policy, "batching": "fold", "writes": 1}
+    apply = operator(node=node + "0", **facts, **settings)(forward)
     apply.gradient(self=f"F.{name}_backward(grad, self)").forward("linear")
     operator(node=node + "Backward0", batching="fold", **settings)(backward).gradient(
         grad_output=f"F.{name}_op(grad, grad_output_shape[-{ndim}:])",

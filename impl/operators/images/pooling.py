@@ -139,7 +139,8 @@ def _max_pool_operators(ndim: int):
     settings = "kernel_size, stride, padding, dilation, ceil_mode"
     refused, unshown = NoComplex(f"max_pool{ndim}d"), SavedAs(parts=())
     node = f"MaxPool{ndim}DWithIndices"
-    return define_maxima(forward, backward, node, ndim, settings, True, unshown, complex=refused)
+    facts = {"complex": refused, "writes": int(ndim == 3)}  # it resizes empty tensors in ATen
+    return define_maxima(forward, backward, node, ndim, settings, True, unshown, **facts)
 
 
 @written

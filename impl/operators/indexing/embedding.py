@@ -22,6 +22,7 @@ from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.record import check_write
 from impl.dispatch.vmap_rules import folded_into, fronted, hide, hide_at, unfolded
 from impl.kernels.reduced_precision import sums_at, widened
+from impl.operators.indexing.gathering import check_selected
 from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -36,11 +37,6 @@ def _check_indices(name: str, number: int, indices) -> None:
         )
 
 
-def _check_rows(indices, count: int) -> None:
-    if indices.size and not (indices.min() >= 0 and indices.max() < count):
-        raise IndexError("index out of range in self")
-
-
 @operator(
     node="EmbeddingBackward0",
     function=False,
@@ -52,7 +48,7 @@ def embedding_rows(weight: Array, indices: Array, padding_idx, scale_grad_by_fre
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices("embedding", 1, indices)
-    _check_rows(indices, weight.shape[0])
+    check_selected(weight, 0, indices)
     return weight[indices]
 
 

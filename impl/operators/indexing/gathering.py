@@ -15,7 +15,7 @@ from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
+from impl.dispatch.out import exact_dtype_out, store, store_exactly, write_out
 from impl.operators.indexing.index_operators import counted
 from impl.tensor.tensor import Tensor, new
 
@@ -84,6 +84,23 @@ tensor_ops.gather_backward = lambda grad, shape, dim, index: counted(
 )
 
 
+def check_selected(value, dim: int, places) -> None:
+    """Raise for numbers of slices out of range: IndexError, or RuntimeError from the kernels of
+    later dimensions and of arrays without elements."""
+    if not places.size:
+        return
+    if value.ndim > 1 and not value.shape[dim]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    if places.min() >= 0 and places.max() < value.shape[dim]:
+        return
+    if value.ndim > 1 and (dim == 1 or not value.size):
+        wrong = places[(places < 0) | (places >= value.shape[dim])]
+        raise RuntimeError(
+            f"INDICES element is out of DATA bounds, id={int(wrong[0])} axis_dim={value.shape[dim]}"
+        )
+    raise IndexError("index out of range in self")
+
+
 @operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
 def index_select(self: Array, dim, index: Array) -> Array:
     """The slices along `dim` at a vector of indices (torch.index_select).
@@ -92,16 +109,7 @@ def index_select(self: Array, dim, index: Array) -> Array:
     """
     dim = _check_vector(self, dim, index)
     value, places = with_dims(self), with_dims(index)
-    wrong = (places < 0) | (places >= value.shape[dim])
-    if value.ndim > 1 and not value.shape[dim] and places.size:
-        raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    if wrong.any():
-        if value.ndim > 1 and (dim == 1 or not value.size):
-            raise RuntimeError(
-                f"INDICES element is out of DATA bounds, id={int(places[wrong][0])} "
-                f"axis_dim={value.shape[dim]}"
-            )
-        raise IndexError("index out of range in self")
+    check_selected(value, dim, places)
     result = np.take(value, places, dim)
     return shaped(result, ()) if not self.ndim else result
 
@@ -144,7 +152,6 @@ tensor_ops.index_select_backward = lambda grad, shape, dim, index: counted(
 
 
 @function("take_along_dim")
-@named_out("gather")
 def take_along_dim(input, indices, dim=None, *, out=None):
     """`gather` with tensor and indices broadcast, or flattened without `dim`.
 

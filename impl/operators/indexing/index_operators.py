@@ -7,13 +7,12 @@ dimensions stay in place if they are next to each other and come first otherwise
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
+from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
@@ -37,6 +36,7 @@ _MASK = (
     "batch over indexing with a boolean mask."
 )
 INDEX_PUT = ("index_put_", "tensor[indices] = tensor")  # in the warning of an expanded tensor
+_BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _INDEX_DTYPES = (np.int64, np.int32, np.bool_, np.uint8)
 
 
@@ -57,12 +57,7 @@ def expanded(shape, indices) -> list:
             continue
         if index.dtype == np.bool_ or index.dtype == np.uint8:
             if index.dtype == np.uint8:
-                warnings.warn(
-                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
-                    "torch.bool instead.",
-                    UserWarning,
-                    stacklevel=5,
-                )
+                warn_after_pass(_BYTES, stacklevel=5)
             check_mask(shape, len(result), index.shape)
             if is_meta(index):
                 raise NotImplementedError(messages.META_NONZERO)
@@ -383,7 +378,7 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
             f"source.numel() = {source.size}, index.numel() = {index.size}"
         )
     if index.size and not self.size:
-        raise IndexError("put_(): tried to put elements into an empty tensor")
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     result = np.array(self, order="C")
     flat = result.reshape(-1)
     values = np.reshape(source, -1)

@@ -288,7 +288,6 @@ def _check_restrided(self, dim, index) -> None:
 
 
 def _index_fill(call, self, dim, index, value):
-    _check_dtype(index._raw)
     if isinstance(value, Tensor):
         op = index_fill_tensor
         if value._raw.ndim:
@@ -298,6 +297,7 @@ def _index_fill(call, self, dim, index, value):
             )
     else:
         op = index_fill_scalar
+    _check_dtype(index._raw)
     is_complex = value.is_complex() if op is index_fill_tensor else isinstance(value, complex)
     if is_complex and not self.is_complex():
         raise RuntimeError(

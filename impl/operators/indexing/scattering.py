@@ -149,7 +149,7 @@ def _reducing(name: str, aten: str, annotation: str):
     )(kernel)
     op.checks_out(exact_dtype_out)
     refuse = no_derivative(aten)
-    op.gradient(self=refuse)
+    op.gradient(self=refuse, index=refuse)
     if annotation == "Array":
         op.gradient(src=refuse)
     return op

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from impl.core.dtypes import FLOATING, float16
+from impl.core.dtypes import FLOATING, bfloat16, float16
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch import batching_rules
@@ -20,7 +20,7 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
 from impl.dispatch.out import check_castable, named_out, store, store_exactly
 from impl.dispatch.record import store_underived
-from impl.dispatch.type_promotion import COMPLEX_HALF
+from impl.dispatch.type_promotion import BCOMPLEX32, COMPLEX_HALF
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import solve
@@ -98,15 +98,22 @@ linalg_eig.forward(
 )
 
 
-def _check_general(name: str, A: Tensor) -> None:
-    if A.dtype.category < FLOATING:
-        raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
-    if name == "linalg.eig" and not (A.is_meta or np.isfinite(physical(A)._raw).all()):
+_EXPERIMENTAL = {float16: COMPLEX_HALF, bfloat16: BCOMPLEX32}
+
+
+def _check_general(name: str, A: Tensor, out=None) -> None:
+    is_floating = A.dtype.category >= FLOATING
+    checked = name == "linalg.eig" and is_floating and not A.is_meta
+    if checked and not np.isfinite(physical(A)._raw).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    lapack.check_square(name, A._raw)
-    if A.dtype is float16:  # one for each result
+    if out is not None:  # the complex dtype of the results is looked for later
+        lapack.check_square(name, A._raw)
+    if not is_floating:
+        raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
+    if A.dtype in _EXPERIMENTAL:  # one for each result
         for _ in range(2 if name == "linalg.eig" else 1):
-            warnings.warn(COMPLEX_HALF, UserWarning, stacklevel=4)
+            warnings.warn(_EXPERIMENTAL[A.dtype], UserWarning, stacklevel=4)
+    lapack.check_square(name, A._raw)
     lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
 
 
@@ -118,7 +125,7 @@ def eig(A, *, out=None):
     Raises RuntimeError for matrices that are not square, integers, infinities and NaN; backward
     for a complex loss that depends on the eigenvectors' phases.
     """
-    _check_general("linalg.eig", A)
+    _check_general("linalg.eig", A, out)
     result = Eig(linalg_eig(A))
     if out is None:
         return result
@@ -130,14 +137,16 @@ def eig(A, *, out=None):
 def eigvals(A, *, out=None):
     """The eigenvalues alone (torch.linalg.eigvals). Errors as `eig`."""
     if out is not None:
-        return store_underived("aten::linalg_eigvals", (A,), out, lambda: _values(A), _store_values)
+        return store_underived(
+            "aten::linalg_eigvals", (A,), out, lambda: _values(A, out), _store_values
+        )
     return eig(A)[0] if differentiated(A) else _values(A)
 
 
 @batching_rules.physical
-def _values(A: Tensor) -> Tensor:
+def _values(A: Tensor, out=None) -> Tensor:
     """The eigenvalues alone; NaN for a matrix that is not finite."""
-    _check_general("linalg.eigvals", A)
+    _check_general("linalg.eigvals", A, out)
     matrices = lapack.widened(A._raw)
     finite = np.isfinite(matrices).all((-2, -1), keepdims=True)
     values = np.linalg.eigvals(np.where(finite, matrices, 0)).astype(_complex(A._raw))

@@ -16,7 +16,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, unless_recorded, written
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import check_castable, named_out, store, stored
 from impl.operators.linalg import lapack
 from impl.tensor.tensor import new
 
@@ -207,7 +207,10 @@ def householder_product(input, tau, *, out=None):
             f"{name}: tau dtype {tau.dtype.legacy} does not match input dtype {input.dtype.legacy}"
         )
     result = linalg_householder_product(input, tau)
-    return stored("linalg_householder_product", out, result)
+    if out is None:
+        return result
+    check_castable(name, out, result)
+    return store("linalg_householder_product", out, result)
 
 
 @function()

@@ -69,8 +69,8 @@ def _left_for_jit(name: str, instead: str) -> None:
     )
 
 
-@function(method=False, out="norm", storing=store_exactly)
-def frobenius_norm(input, dim, keepdim=False):
+@function(method=False)
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
     """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
     deprecated)."""
     _left_for_jit("frobenius_norm", "vector_norm(A, 2., dim, keepdim)")
@@ -79,7 +79,8 @@ def frobenius_norm(input, dim, keepdim=False):
         raise RuntimeError(
             f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead."
         )
-    return norm_dims(input, 2, dims, keepdim)
+    result = norm_dims(input, 2, dims, keepdim)
+    return result if out is None else store_exactly("norm", out, result)
 
 
 @function(method=False)

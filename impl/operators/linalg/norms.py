@@ -42,7 +42,8 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     elif order == -math.inf:
         result = np.min(size, axis=axes, keepdims=keepdim)
     elif order == 0:
-        if kind.kind == "c" and raw.size:  # ATen casts ones and zeros of the elements' dtype
+        # Of single numbers ATen casts ones and zeros of their dtype.
+        if kind.kind == "c" and raw.size and _is_single(size.shape, axes):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         result = np.sum(size != 0, axis=axes, keepdims=keepdim, dtype=size.dtype)
     elif order == 1:
@@ -196,11 +197,11 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
             "linalg_vector_norm(): argument 'ord' (position 2) must be Number, "
             f"not {type(ord).__name__}"
         )
+    _require_floating("linalg.vector_norm", x)
     if isinstance(ord, complex):
         raise RuntimeError(
             "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
         )
-    _require_floating("linalg.vector_norm", x)
     if dtype is not None:
         _check_widening("linalg.vector_norm", x.dtype, dtype)
         dtype = None if dtype is x.dtype else dtype
@@ -250,8 +251,6 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         shown = ord if isinstance(ord, str) else f"{ord:g}"
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
     _require_floating("linalg.matrix_norm", A)
-    if dtype is not None:
-        _check_widening("linalg.matrix_norm", A.dtype, dtype)
     if A._raw.ndim < 2:
         raise RuntimeError(
             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
@@ -263,6 +262,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     first, second = (wrap_dim(d, A._raw.ndim) for d in dim)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({first}, {second})")
+    if dtype is not None:
+        _check_widening("linalg.matrix_norm", A.dtype, dtype)
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):

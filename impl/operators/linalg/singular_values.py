@@ -270,8 +270,11 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
     if out is None:
         return result
+    # ATen also transposes it, before and after, where it holds matrices.
+    transposes = compute_uv + (compute_uv and out[2]._raw.ndim > 1)
     stored = store_exactly("_linalg_svd", out, result)
-    inference_mode.count(stored.V)  # ATen also transposes it
+    for _ in range(transposes):
+        inference_mode.count(stored.V)
     return stored
 
 

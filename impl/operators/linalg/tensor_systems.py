@@ -14,7 +14,7 @@ from impl.dispatch.out import check_castable, copy_out
 from impl.operators.copies.cat_stack import cat
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import inv, solve
-from impl.tensor.tensor import new
+from impl.tensor.tensor import new, requires_grad
 
 
 def _check_sizes(rule: str, columns: int, rows: int) -> None:
@@ -46,7 +46,10 @@ def tensorinv(A, ind=2, *, out=None):
     except LinAlgError as error:
         raise LinAlgError(str(error).removeprefix("linalg.")) from None
     result = inverse.reshape((*columns, *rows))
-    return result if out is None else copy_out("linalg_tensorinv", out, result.contiguous())
+    if out is None:
+        return result
+    row_major = result if requires_grad(result) else result.contiguous()
+    return copy_out("linalg_tensorinv", out, row_major)
 
 
 @fp32

@@ -51,10 +51,20 @@ def count(value, reduction: int):
     return size if reduction == MEAN else 1
 
 
+def writes_of(args) -> int:
+    """How often ATen writes the loss of these arguments: where it is reduced, and where that
+    removes dimensions."""
+    self, target, *_ = args
+    reduction = next(value for value in args[2:] if isinstance(value, int))
+    if reduction not in (MEAN, SUM):
+        return 0
+    return 1 + bool(self._raw.ndim or target._raw.ndim)
+
+
 # -- squared error -----------------------------------------------------------------------------
 
 
-@operator(**FIRST, autocast="fp32", writes=2, reduces=True)
+@operator(**FIRST, autocast="fp32", writes=writes_of, reduces=True)
 def mse_loss(self: Array, target: Array, reduction) -> Array:
     require_floating(self, "mse_cpu")
     difference = self - target
@@ -142,7 +152,7 @@ def reduced_tangent(F, values, like, reduction):
 # -- absolute error, smoothed at 0 -------------------------------------------------------------
 
 
-@operator(**FIRST, autocast="fp32", reduces=True)
+@operator(**FIRST, autocast="fp32", writes=writes_of, reduces=True)
 def smooth_l1_loss(self: Array, target: Array, reduction, beta) -> Array:
     require_floating(self, "smooth_l1_cpu")
     return reduced(_smoothed(self, target, beta), reduction)

@@ -23,6 +23,7 @@ from impl.operators.losses.losses import (
     reduced,
     reduced_tangent,
     share,
+    writes_of,
 )
 from impl.operators.pointwise.arithmetic import div_scalar
 from impl.operators.pointwise.special import expit
@@ -32,7 +33,7 @@ from impl.tensor.memory_overlap import check_shape, check_written
 from impl.tensor.tensor import Tensor, new
 
 
-@operator(**SECOND, autocast="fp32", complex=NoComplex("binary_cross_entropy"))
+@operator(**SECOND, autocast="fp32", complex=NoComplex("binary_cross_entropy"), writes=writes_of)
 def binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction) -> Array:
     loss = _cross_entropy(self, target)
     if weight is not None:
@@ -179,6 +180,7 @@ binary_cross_entropy_backward.gradient(
     **SECOND,
     autocast="fp32",
     complex=NoComplex("log_sigmoid_cpu"),
+    writes=lambda args: 4 * (args[4] == NONE),
 )
 def binary_cross_entropy_with_logits(
     self: Array,

@@ -151,8 +151,8 @@ def ctc_loss_forward(
     log_probs: Array, targets: Array, input_lengths, target_lengths, blank, zero_infinity
 ) -> tuple:
     """Minus the log-likelihoods (N,) and the logarithms of alpha (N, T, S)."""
-    _check(log_probs, targets, input_lengths, target_lengths, blank)
     require_full_precision(log_probs, "ctc_loss_cpu")
+    _check(log_probs, targets, input_lengths, target_lengths, blank)
     states = _States(targets, target_lengths, blank)
     alpha = _alpha(states.emitted(log_probs), states)
     rows, lengths = np.arange(len(alpha)), np.array(input_lengths)

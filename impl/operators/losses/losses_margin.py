@@ -56,6 +56,7 @@ def _softened(self, target):
     method=False,
     numbers=False,
     elementwise=True,
+    batching="fallback",
 )
 def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, reduction) -> Array:
     """The gradient of a soft margin loss, of the input's shape and dtype."""

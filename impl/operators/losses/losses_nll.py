@@ -26,9 +26,9 @@ _TARGETS = (CLASSES, np.dtype(np.uint8))
 # -- the operators ----------------------------------------------------------------------------
 
 
-def _rows(raw, classes: int):
+def _rows(raw, items: int, classes: int):
     """The input as (items, classes), from (C,), (N, C) or (N, C, H, W)."""
-    return np.moveaxis(raw, 1, -1).reshape(-1, classes) if raw.ndim > 1 else raw[None, :]
+    return np.moveaxis(raw, 1, -1).reshape(items, classes) if raw.ndim > 1 else raw[None, :]
 
 
 def _picked(self, target, weight, ignore_index: int):
@@ -42,7 +42,8 @@ def _picked(self, target, weight, ignore_index: int):
         raise IndexError(f"Target {outside[0]} is out of bounds.")
     safe = np.where(counted, chosen, 0)
     weights = np.ones(classes, self.dtype) if weight is None else weight.reshape(-1)
-    return classes, safe, counted, np.where(counted, weights[safe] if classes else 0, 0)
+    weights = np.where(counted, weights[safe], 0) if classes else np.zeros(chosen.size, self.dtype)
+    return classes, safe, counted, weights
 
 
 def are_plain(self, target, weight, ignore_index: int) -> bool:
@@ -76,8 +77,10 @@ def _nll_forward(self, target, weight, reduction: int, ignore_index: int, frame:
         raise not_implemented(frame, BY_NUMPY[self.dtype])
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     kind = self.dtype
-    rows = _rows(self, classes)
-    picked = rows[np.arange(chosen.size), chosen] if chosen.size else rows[:0, :0].reshape(-1)
+    if classes:
+        picked = _rows(self, chosen.size, classes)[np.arange(chosen.size), chosen]
+    else:  # all of them are ignored
+        picked = np.zeros(chosen.size, kind)
     wide = accumulate_dtype(kind)
     losses = np.where(counted, -(picked.astype(wide) * weights.astype(wide)), wide.type(0))
     if reduction == NONE and self.ndim > 1:

@@ -256,8 +256,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     _check_close(input, other, rtol, atol)
     result = close(input, other, rtol, atol, equal_nan)
     # torch completes it in place: once for NaN, once for elements that are merely close.
-    floating = input.is_floating_point()
-    result._storage.version = int(equal_nan and floating) + int(not rtol == atol == 0)
+    numbers = input.is_floating_point() or input.is_complex()
+    result._storage.version = int(equal_nan and numbers) + int(not rtol == atol == 0)
     return result
 
 

@@ -58,7 +58,7 @@ special_ndtri.gradient(
 )
 special_log_ndtr.gradient(
     self=lambda F, grad, self, result: (
-        F.div_scalar(grad, _WIDTH) * F.exp(-(result + F.mul_scalar(F.pow_scalar(self, 2), 0.5)))
+        F.mul_scalar(grad, 1 / _WIDTH) * F.exp(-(result + F.mul_scalar(F.pow_scalar(self, 2), 0.5)))
     )
 )
 

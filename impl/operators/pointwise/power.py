@@ -12,10 +12,11 @@ from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
+from impl.dispatch.out import check_out, store
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.allocation import dense_strides
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, new, requires_grad
 
 # The exponents that torch computes without pow. The results differ at zeros and infinities:
 # pow(-0., .5) is 0., the square root of -0. is -0.
@@ -218,7 +219,17 @@ def pow_(input, exponent, *, out=None):
     Raises RuntimeError for an integer tensor and a negative integer.
     """
     op = _overload(input, exponent)
-    return op(input, exponent) if out is None else op.call_out(out, (input, exponent))
+    if out is None:
+        return op(input, exponent)
+    if op is pow_of_scalar and input == 1 and not (isinstance(input, bool) or exponent.is_meta):
+        return _ones_in(out, exponent)
+    return op.call_out(out, (input, exponent))
+
+
+def _ones_in(out, exponent):
+    """Powers of one, which ATen fills in: of any dtype."""
+    check_out("pow", out, requires_grad(exponent))
+    return store("pow", out, new(np.ones(exponent._raw.shape, out._raw.dtype)))
 
 
 @function("pow_")

@@ -53,7 +53,7 @@ def _of_coordinates(F, grad, self, other, needs):
     inverse = F.masked_fill(F.reciprocal(norm), norm == 0, 0.0)
     return (
         grad * other * inverse if needs[0] else None,
-        grad * -self * inverse if needs[1] else None,
+        grad * F.neg(self) * inverse if needs[1] else None,
     )
 
 

@@ -19,8 +19,9 @@ def trilinear(
 ) -> Array:
     """The product of three tensors, each unsqueezed at the dimensions in its `expand`, summed over
     `sumdim` (ATen's _trilinear)."""
-    for factor in (i2, i3):
-        require_scalar_type(factor, i1.dtype)
+    if i1.size and i2.size and i3.size:
+        for factor in (i2, i3):
+            require_scalar_type(factor, i1.dtype)
     dims = range(i1.ndim + len(expand1))
     present = [[d for d in dims if d not in absent] for absent in (expand1, expand2, expand3)]
     kept = [d for d in dims if d not in sumdim]

@@ -17,12 +17,15 @@ from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new
 
 
-def _check(weights: Tensor, count: int, replacement: bool) -> None:
+def _check_dtype(weights: Tensor) -> None:
     if weights.dtype.category != FLOATING:
         raise RuntimeError(
             "multinomial only supports floating-point dtypes for input, got: "
             + weights.dtype.legacy
         )
+
+
+def _check(weights: Tensor, count: int, replacement: bool) -> None:
     if count <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and count > weights._raw.shape[-1]:
@@ -84,6 +87,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     """
     if input._raw.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
+    _check_dtype(input)
     if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     _check(input, num_samples, replacement)

@@ -105,9 +105,9 @@ def _of_numbers(
         record = underived_write("aten::normal", (), (out,))
         shape = sizes_of((size,))
         check_count(shape)
-        check_deviation(std)
         with no_grad():
             write.resize(out, shape)
+            check_deviation(std)
             out.normal_(mean, std, generator=generator)
         record()
         return required(out, requires_grad)

@@ -73,13 +73,15 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         raise TypeError(
             f"histc(): argument 'bins' (position 2) must be int, not {type(bins).__name__}"
         )
+    if out is not None:
+        _check_histogram_out(input, (out,))
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if out is not None:
         forward_grad.refuse_out("histc", (input, out))
     values = np.asarray(input._raw)
     low, high = _limits(values, min, max)
-    require_floating(values, "histogram_cpu")
+    require_floating(values, "linspace_cpu" if values.dtype == bool else "histogram_cpu")
     check_numbers(values.dtype, low, high)
     kind = values.dtype.type
     if out is input:
@@ -123,7 +125,7 @@ def histogram_within(self: Array, bins: Array, weight: Array | None, density) ->
     values, edges = np.asarray(self).reshape(-1), np.array(bins)
     weights = None if weight is None else np.asarray(weight).reshape(-1)
     _check_binned(values, edges, weights)
-    require_full_precision(values, "histogramdd")
+    require_full_precision(values, "histogram_cpu")
     within = (values >= edges[0]) & (values <= edges[-1])
     places = _upper_bounds(edges, values[within]) - 1
     counts = np.zeros(edges.size - 1, values.dtype)
@@ -164,10 +166,12 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
 
     def compute():
         edges = bins
-        if not isinstance(bins, Tensor):
-            _check_number_of_bins(bins)
+        if isinstance(bins, Tensor):
+            weights = None if weight is None else np.asarray(weight._raw).reshape(-1)
+            _check_binned(np.asarray(input._raw).reshape(-1), np.asarray(bins._raw), weights)
         _check_histogram_out(input, out)
         if not isinstance(bins, Tensor):
+            _check_number_of_bins(bins)
             low, high = _outer_edges(np.asarray(input._raw), range)
             edges = FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
         return Histogram(histogram_within(input, edges, weight, density))
@@ -203,6 +207,7 @@ def _outer_edges(values: np.ndarray, limits) -> tuple[float, float]:
             )
         low, high = limits
     elif values.size:
+        require_full_precision(values, "histogramdd")
         low, high = values.min().item(), values.max().item()
     else:
         low, high = 0.0, 1.0

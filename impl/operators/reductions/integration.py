@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.core.dims import existing_dim, require_dims, wrap_dim
+from impl.core.dims import require_dims, wrap_dim
 from impl.core.dtypes import FLOATING, bool_
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import function
@@ -60,8 +60,10 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
     `x` is 1-D, or broadcasts with `y`. Raises RuntimeError for bool, a complex `dx`, and points
     that do not fit; without samples the integral is zero.
     """
+    if x is None:
+        require_dims(dim, y._raw.ndim)
     axis, shape = wrap_dim(dim, y._raw.ndim), y._raw.shape
-    require_dims(dim if x is None else axis, len(shape))
+    require_dims(axis, len(shape))
     if shape[axis] == 0:
         zeros = tensor_ops.new_zeros(y, shape[:axis] + shape[axis + 1 :])
         zeros._storage.version += 1  # ATen's zeros are written in place, which counts here
@@ -90,7 +92,9 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     """
     _refuse_bool("cumulative_trapezoid", y, x)
     if x is not None:
-        dim = existing_dim(wrap_dim(dim, y._raw.ndim), y._raw.ndim)
+        dim = wrap_dim(dim, y._raw.ndim)
+        if x._raw.ndim == 1:
+            require_dims(dim, y._raw.ndim)
         steps = _steps("cumulative_trapezoid", y, x, dim)
         left, right = _neighbours(y, dim)
         return _halved(((left + right) * steps).cumsum(dim))

@@ -361,6 +361,8 @@ def products_of_others(F, value, dim: int):
 def _prod_backward(F, grad, self, result):
     if self.ndim == 0:
         return grad
+    if self.dtype != grad.dtype:
+        self = F.cast_to(self, F.dtype_of(grad))
     if F.is_subclass_like(self):
         return F.view(_safe_prod_backward(F, grad, F.reshape(self, (-1,)), 0), self.shape)
     zeros = F.count_zeros(self)

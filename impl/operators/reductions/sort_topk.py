@@ -158,6 +158,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     function=False,
     method=False,
     writes=1,
+    written_by="kthvalue",
     complex=NoComplex("kthvalue_cpu"),
     batching="dims",
 )
@@ -241,7 +242,8 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     all_op = operator(node=f"{node}0", complex=NoComplex("median_cpu"), **hidden)(of_all)
     all_op.gradient(self=evenly).forward(read_evenly)
     outputs = ("values", "indices")
-    hidden |= {"complex": NoComplex("median_out"), "writes": 1, "batching": "dims"}
+    hidden |= {"complex": NoComplex("median_out"), "batching": "dims"}
+    hidden |= {"writes": 1, "written_by": name}
     dim_op = operator(node=f"{node}1", outputs=outputs, **hidden)(along)
     dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
 

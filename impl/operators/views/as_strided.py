@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.sizes import check_resized
 from impl.core.strides import may_overlap
 from impl.dispatch.definition import OfArguments, written
 from impl.dispatch.facts import SavedAs
@@ -30,8 +31,10 @@ def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
             f"{list(stride)}"
         )
     check_offset(offset)
-    if any(n < 0 for n in size) and 0 not in size:
-        raise RuntimeError(_overflow(size, stride))
+    if any(n < 0 for n in size):
+        if 0 not in size:
+            raise RuntimeError(_overflow(size, stride))
+        check_resized(size)
     return Geometry(tuple(size), tuple(stride), offset)
 
 

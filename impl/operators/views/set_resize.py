@@ -7,7 +7,7 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.memory_formats import preserve_format, suggested
 from impl.core.meta_arrays import MetaArray
-from impl.core.sizes import check_count, sizes_given
+from impl.core.sizes import check_resized, sizes_given
 from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, extent, strided
@@ -61,7 +61,7 @@ def _make_room(memory: Storage, size: int) -> None:
 
 def _placed(self, memory: Storage, offset: int, shape: tuple[int, ...], stride) -> Geometry:
     """The geometry that a tensor is given in a storage, which is enlarged for it."""
-    check_count(shape)
+    check_resized(shape)
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     same = shape == self._raw.shape  # then it keeps its strides

@@ -7,6 +7,7 @@ from impl.core.dtypes import dtype as element_type
 from impl.core.state import STATE
 from impl.tensor import lazy_conj
 from impl.tensor.aliases import alias
+from impl.tensor.batched_tensor import BatchedTensor, batched, moved
 from impl.tensor.geometry import Geometry, geometry
 from impl.tensor.tensor import Tensor
 
@@ -18,6 +19,10 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
     and does not require grad (torch.Tensor.view). Raises RuntimeError where sizes, strides or
     offset are not divisible, and for a set conj or neg bit unless the dtype stays the same.
     """
+    if type(tensor) is BatchedTensor:
+        _require_last(tensor, dtype)
+        front = moved(tensor._value, tensor._dim, 0)
+        return batched(reinterpreted(front, dtype), 0, tensor._level)
     given = tensor.dtype
     if dtype is given:
         same = alias(tensor, geometry(tensor))
@@ -28,12 +33,11 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
             inference_mode.detached(same)._inference = False
         return same
     _require_plain(tensor)
+    _require_last(tensor, dtype)
     shape, strides, offset = geometry(tensor)
     before, after = given.itemsize, dtype.itemsize
     if before != after:
-        way = f"to view {given.legacy} as {dtype.legacy} (different element sizes)"
-        if not shape:
-            raise RuntimeError(f"self.dim() cannot be 0 {way}")
+        way = _way(given, dtype)
         if before < after:
             _require_multiple("self.size(-1)", shape[-1], after // before, way)
         if strides[-1] != 1:
@@ -53,6 +57,16 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
     if STATE.inference:  # a new tensor, as above
         inference_mode.mark(result)
     return result
+
+
+def _way(given: element_type, dtype: element_type) -> str:
+    return f"to view {given.legacy} as {dtype.legacy} (different element sizes)"
+
+
+def _require_last(tensor: Tensor, dtype: element_type) -> None:
+    """Raise RuntimeError for a tensor without dimensions, unless the sizes of elements agree."""
+    if not tensor._raw.ndim and tensor.dtype.itemsize != dtype.itemsize:
+        raise RuntimeError(f"self.dim() cannot be 0 {_way(tensor.dtype, dtype)}")
 
 
 def _require_plain(tensor: Tensor) -> None:
