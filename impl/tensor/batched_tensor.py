@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.meta_arrays import MetaArray, is_meta
+from impl.core.meta_arrays import MetaArray, is_meta, meta_strided
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, strided
@@ -338,16 +338,21 @@ def in_front(value: Tensor) -> Tensor:
     return batched(in_front(moved(value._value, value._dim, 0)), 0, value._level)
 
 
-def repeated(memory: np.ndarray, shape, strides, offset: int, levels: list) -> Tensor:
+def repeated(
+    memory: np.ndarray, shape, strides, offset: int, levels: list, meta: bool = False
+) -> Tensor:
     """A tensor over new memory with these sizes, strides and offset, of which each example of the
-    levels has one."""
+    levels has one; on the meta device without memory."""
     sizes, rooms = [level.size for level in levels], [memory.size]
     for size in reversed(sizes):
         rooms.insert(0, rooms[0] * size)
-    result = new(np.tile(memory, math.prod(sizes)))
     steps = (*rooms[1:], *strides)
-    result._raw = strided(result._storage.flat, (*sizes, *shape), steps, offset)
-    result._strides, result._offset = steps, offset
+    if meta:
+        result = new(meta_strided((*sizes, *shape), memory.dtype, steps), steps)
+    else:
+        result = new(np.tile(memory, math.prod(sizes)))
+        result._raw = strided(result._storage.flat, (*sizes, *shape), steps, offset)
+        result._strides, result._offset = steps, offset
     for level in levels:
         result = batched(result, 0, level)
     return result

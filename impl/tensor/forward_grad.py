@@ -284,7 +284,8 @@ def _zeros(like: Tensor, value: Tensor) -> Tensor:
     """Zeros with the strides, offset and bits of a tensor, in a storage of the same size; where the
     value to be written is batched such zeros for each example."""
     memory = np.zeros(_room(like), like._raw.dtype)
-    result = repeated(memory, like._raw.shape, like.stride(), like._offset, levels_of(value))
+    laid_out = like._raw.shape, like.stride(), like._offset
+    result = repeated(memory, *laid_out, levels_of(value), like.is_meta)
     with_bits(physical(result), *conj_neg_bits(like))
     return result
 
