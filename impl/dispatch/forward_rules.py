@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.formula_helpers import vjp
@@ -44,12 +45,18 @@ Values = dict[int, Any]  # by the position of the argument
 # An operand without tangent stands for zeros; a product with these is zero, whatever the factor.
 
 
+def _zeros_on_device(like: Tensor) -> Tensor:
+    """Zeros, row-major, without memory where the tensor is on the meta device."""
+    shape, dtype = like._raw.shape, like._raw.dtype
+    return new(MetaArray(shape, dtype) if like.is_meta else np.zeros(shape, dtype))
+
+
 def _zeros_for(operand):
     """Zeros in the place of the tangent that an operand lacks."""
     if operand is None:
         return None
     if isinstance(operand, Tensor):
-        zeros = new(np.zeros(operand._raw.shape, operand._raw.dtype))
+        zeros = _zeros_on_device(operand)
     else:  # a number's, of a dtype that promotes no other beyond the number's category
         zeros = new(np.complex64(0) if isinstance(operand, complex) else np.int8(0))
     zeros._zero = True
@@ -265,7 +272,7 @@ def _made_outputs(call: ForwardCall) -> list[int]:
 
 
 def _seed(output: Tensor) -> Tensor:
-    seed = new(np.zeros(output._raw.shape, output._raw.dtype))
+    seed = _zeros_on_device(output)
     seed._requires_grad = forward_grad.can_have(output)
     seed._level = _OfRule  # type: ignore[attr-defined]  # so that a transform does not take it for a tensor of the caller
     return seed
