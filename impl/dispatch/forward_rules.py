@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.meta_arrays import MetaArray
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.formula_helpers import vjp
@@ -45,18 +44,12 @@ Values = dict[int, Any]  # by the position of the argument
 # An operand without tangent stands for zeros; a product with these is zero, whatever the factor.
 
 
-def _zeros_on_device(like: Tensor) -> Tensor:
-    """Zeros, row-major, without memory where the tensor is on the meta device."""
-    shape, dtype = like._raw.shape, like._raw.dtype
-    return new(MetaArray(shape, dtype) if like.is_meta else np.zeros(shape, dtype))
-
-
 def _zeros_for(operand):
     """Zeros in the place of the tangent that an operand lacks."""
     if operand is None:
         return None
     if isinstance(operand, Tensor):
-        zeros = _zeros_on_device(operand)
+        zeros = tensor_ops.new_zeros(operand, operand._raw.shape)
     else:  # a number's, of a dtype that promotes no other beyond the number's category
         zeros = new(np.complex64(0) if isinstance(operand, complex) else np.int8(0))
     zeros._zero = True
@@ -272,16 +265,16 @@ def _made_outputs(call: ForwardCall) -> list[int]:
 
 
 def _seed(output: Tensor) -> Tensor:
-    seed = _zeros_on_device(output)
+    seed: Any = tensor_ops.new_zeros(output, output._raw.shape)
     seed._requires_grad = forward_grad.can_have(output)
-    seed._level = _OfRule  # type: ignore[attr-defined]  # so that a transform does not take it for a tensor of the caller
+    seed._level = _OfRule  # so that a transform does not take it for a tensor of the caller
     return seed
 
 
 class _OfRule:
     """The level of leaves that a rule makes: none that runs."""
 
-    running = forward = False
+    running = False
 
 
 def _stand_in(call: ForwardCall):
@@ -325,7 +318,7 @@ def _tensors(args):
             yield from (t for t in a if isinstance(t, Tensor))
 
 
-def _tangents(op, args) -> Values:
+def tangents_of(op, args) -> Values:
     """The tangents of the operands that have one; of a list of tensors, a list."""
     found: Values = {}
     # Of an operator without any derivative all operands count.
@@ -355,7 +348,7 @@ def propagate(op, args, outputs) -> None:
 
 def _push(op, args, outputs) -> None:
     """`propagate` at the current level."""
-    tangents = _tangents(op, args)
+    tangents = tangents_of(op, args)
     if not tangents:
         return
     call = ForwardCall(op, args, tangents)
@@ -373,90 +366,6 @@ def refuse(op, args, written: bool = False) -> None:
     if `written`, has no rule."""
     if not forward_grad.is_entered():
         return
-    tangents = _tangents(op, args)
+    tangents = tangents_of(op, args)
     if tangents and isinstance(rule := rule_of(op), Unsupported):
         rule(ForwardCall(op, args, tangents, written))
-
-
-def _reads_target(op, rule) -> bool:
-    """Whether a rule needs the values of the first operand, besides its tangent."""
-    if isinstance(rule, Reapplied):
-        return False
-    if isinstance(rule, Formulas):
-        parameters = [p for _, _, names in rule.formulas for p in names]
-    else:
-        parameters = [p for _, _, names in op.formulas for p in names]
-    return op.parameters[0] in {p.removesuffix("_conj") for p in parameters}
-
-
-class TangentWrite:
-    """A write in place while levels are open: one to the tangent at each of them, from the
-    outermost."""
-
-    def __init__(self, op, args) -> None:
-        self.writes = iter(forward_grad.at_each_level(LevelWrite, op, args))
-
-    def write(self) -> None:
-        """Write the tangents, or give some, after the primal was written."""
-        forward_grad.at_each_level(lambda: next(self.writes).write())
-
-
-class LevelWrite:
-    """A write in place at one level: the values that its tangent needs from before the write."""
-
-    def __init__(self, op, args) -> None:
-        self.op = op
-        self.target = target = args[0]
-        tangents = _tangents(op, args) if forward_grad.can_have(target) else {}
-        if not tangents:
-            self.call = None
-            return
-        self.own = tangents.get(0)
-        rule = rule_of(op)
-        directly = isinstance(rule, Reapplied) and (rule.directly or op.is_view)
-        self.directly = directly and self.own is not None
-        # A rule that reads the overwritten values reads the tangent of before the write, too; for
-        # any other it may have changed, if it has the target's memory.
-        self.keeps_own = op.forward_writes or _reads_target(op, rule)
-        with forward_grad.computing():
-            if not (self.directly or op.forward_writes):
-                args = (target.clone(), *args[1:])
-                if self.keeps_own and self.own is not None:
-                    tangents[0] = self.own.clone()
-        self.call = ForwardCall(op, args, tangents, written=True)
-        if isinstance(rule, Unsupported) and rule.text == messages.FORWARD_UNKNOWN:
-            rule(self.call)  # an operator without any derivative is refused before the write
-
-    def write(self) -> None:
-        """Write the tangent, or give one, after the primal was written."""
-        call = self.call
-        if call is None:
-            return
-        rule = rule_of(self.op)
-        with forward_grad.computing():
-            if self.directly:
-                assert isinstance(rule, Reapplied)
-                tangent = self.op.inplace(*rule.arguments(call))
-            else:
-                call.outputs = (dual_tensor.primal(self.target),)
-                if self.own is not None and STATE.enabled and not self.keeps_own:
-                    call.tangents[0] = self.own.clone()
-                tangent = rule(call)[0]
-            if self.own is not None and tangent is not None and tangent is not self.own:
-                self.own.copy_(tangent)
-        if self.own is None and tangent is not None:
-            forward_grad.set_fw_grad(self.target, tangent, written=True)
-        forward_grad.note_on_node(self.target)
-
-
-class _NoTangent:
-    """A write outside of a level: there is no tangent to write."""
-
-    @staticmethod
-    def write() -> None:
-        pass
-
-
-def before_write(op, args):
-    """Called before a write in place; `write()` of the returned object writes the tangent."""
-    return TangentWrite(op, args) if forward_grad.is_entered() else _NoTangent

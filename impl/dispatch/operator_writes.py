@@ -13,7 +13,13 @@ from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
-from impl.dispatch import dispatch_modes, forward_rules, meta_kernels, sparse_path
+from impl.dispatch import (
+    dispatch_modes,
+    forward_rules,
+    forward_writes,
+    meta_kernels,
+    sparse_path,
+)
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
@@ -105,7 +111,7 @@ class OperatorWrites(OutputLayout):
                 write.resize(target, np.shape(result))
             memory_overlap.check_fits(target, result)
             self._warn_of_parts(target, result, raws)
-        tangent = forward_rules.before_write(self, args)
+        tangent = forward_writes.before_write(self, args)
         if not tracked:
             self._write(target, result, args, raws)
             tangent.write()

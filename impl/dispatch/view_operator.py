@@ -12,7 +12,7 @@ from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
-from impl.dispatch import dispatch_modes, forward_rules, sparse_path
+from impl.dispatch import dispatch_modes, forward_rules, forward_writes, sparse_path
 from impl.dispatch.definition import public_function
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.operator import Operator
@@ -130,7 +130,7 @@ class ViewOperator(Operator):
         if STATE.enabled and requires_grad(tensor):
             node = self.node((tensor, *args), (tensor,), 1, (gradient_edge(tensor),))
             node.__class__ = self.inplace_class
-        tangent = forward_rules.before_write(self, (tensor, *args))
+        tangent = forward_writes.before_write(self, (tensor, *args))
         changed = alias(tensor, target)
         tensor._dense_meta = None
         tensor._raw, tensor._strides, tensor._offset = (

@@ -8,7 +8,6 @@ read.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from impl import linalg
@@ -43,14 +42,20 @@ def cholesky_factor(name: str, matrix: Tensor) -> Tensor:
     return _precision_to_scale_tril(matrix)
 
 
-def one_given(matrices: Mapping[str, Tensor | None], error: type[Exception]) -> str:
-    """The name of the one matrix that is not None; raises `error` unless there is just one."""
-    names = [name for name in NAMES if matrices[name] is not None]
-    if len(names) != 1:
+def one_given(
+    covariance_matrix: Tensor | None,
+    precision_matrix: Tensor | None,
+    scale_tril: Tensor | None,
+    error: type[Exception],
+) -> tuple[str, Tensor]:
+    """The one matrix that is not None, with its name; raises `error` unless there is just one."""
+    matrices = zip(NAMES, (covariance_matrix, precision_matrix, scale_tril), strict=True)
+    given = [(name, matrix) for name, matrix in matrices if matrix is not None]
+    if len(given) != 1:
         raise error(
             "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
         )
-    return names[0]
+    return given[0]
 
 
 def half_log_det(factor: Any) -> Any:

@@ -25,6 +25,14 @@ def set_success(distribution, probs, logits, **others) -> Size:
     return set_parameters(distribution, **others, logits=logits)
 
 
+def set_trials(distribution, total_count, probs, logits) -> Size:
+    """`set_success` of so many trials, whose number takes the dtype of the parameter given."""
+    set_success(distribution, probs, logits, total_count=total_count)
+    distribution._param = given(distribution)
+    distribution.total_count = distribution.total_count.type_as(distribution._param)
+    return distribution._param.size()
+
+
 def given(distribution) -> Tensor:
     """The parameter that was given: `probs` or `logits`."""
     return vars(distribution)["probs" if "probs" in vars(distribution) else "logits"]

@@ -76,13 +76,9 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        name = _scale_matrix.one_given(given, ValueError)
-        matrix: Tensor = given[name]  # type: ignore[assignment]
+        name, matrix = _scale_matrix.one_given(
+            covariance_matrix, precision_matrix, scale_tril, ValueError
+        )
         if matrix.dim() < 2:
             shown = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(

@@ -41,10 +41,8 @@ class NegativeBinomial(Distribution):
     def __init__(
         self, total_count, probs=None, logits=None, validate_args: bool | None = None
     ) -> None:
-        _success.set_success(self, probs, logits, total_count=total_count)
-        self._param = _success.given(self)
-        self.total_count = self.total_count.type_as(self._param)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        shape = _success.set_trials(self, total_count, probs, logits)
+        super().__init__(shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         return _success.expanded_success(self, NegativeBinomial, batch_shape, _instance)

@@ -71,13 +71,9 @@ class Wishart(ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        name = _scale_matrix.one_given(given, AssertionError)
-        matrix: Tensor = given[name]  # type: ignore[assignment]
+        name, matrix = _scale_matrix.one_given(
+            covariance_matrix, precision_matrix, scale_tril, AssertionError
+        )
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch "

@@ -177,7 +177,7 @@ def _pass(roots, cotangents, keep_graph: bool, create_graph: bool, targets) -> l
 def is_recorded(tensor: Tensor) -> bool:
     """Whether a tensor has a history, or a batched one has one within the `vmap`."""
     if isinstance(tensor, batched_tensor.BatchedTensor):
-        return tensor._recorded()
+        return tensor.requires_grad
     return requires_grad(tensor)
 
 

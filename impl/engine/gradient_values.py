@@ -295,7 +295,7 @@ class TensorGradients(RecordingGradients):
 
     def unpack(self, value, node):
         tensor = unpack_tensor(value, node)
-        if isinstance(tensor, Tensor) and tensor._node is node:
+        if isinstance(tensor, Tensor):
             forward_grad.restore_from_node(tensor, node)
         return tensor
 

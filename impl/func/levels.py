@@ -62,16 +62,8 @@ class Transform:
     hooks: tuple = ()
     """Those on saved tensors that wait while it runs."""
 
-    def shows_grad(self, tensor: Tensor) -> bool:
-        """Whether a tensor requires grad in torch."""
-        return requires_grad(tensor)
-
     def tracks(self, tensor: Tensor) -> bool:
         """Whether a tensor depends on inputs of this transform, in reverse mode."""
-        return False
-
-    def follows(self, tensor: Tensor) -> bool:
-        """Whether a tensor depends on inputs of this transform, in either mode."""
         return False
 
     @contextmanager
@@ -205,8 +197,7 @@ class Level(Transform):
 
     wraps = True
 
-    def __init__(self, forward: bool = False) -> None:
-        self.forward = forward
+    def __init__(self) -> None:
         self.caller_records = True  # whether the grad mode is on where results are handed over
         self.given: set[int] = set()  # the ids of arguments that are not differentiated
         self.bases: set[int] = set()  # the ids of tensors of which inputs are views
@@ -218,15 +209,16 @@ class Level(Transform):
     def run(self) -> Iterator[None]:
         """Record a graph for the duration of a block, without hooks on saved tensors.
 
-        Inference mode is off in it. Raises RuntimeError where there are hooks, unless it stands for
-        forward mode.
+        Inference mode is off in it. Raises RuntimeError where there are hooks.
         """
         self.caller_records = STATE.enabled
         levels = [t for t in STATE.transforms if isinstance(t, VmapLevel)]
         self._vmaps = tuple(t for t in levels if not isinstance(t, TangentsLevel))
         STATE.fast_path_blockers += 1  # which does not note where tensors are made
         try:
-            with self._without_hooks(), super().run(), recorded():
+            if any(transform.hooks for transform in STATE.transforms):
+                raise RuntimeError(_HOOKS)
+            with disable_saved_tensors_hooks(_HOOKS), super().run(), recorded():
                 yield
         finally:
             STATE.fast_path_blockers -= 1
@@ -255,21 +247,6 @@ class Level(Transform):
         """Whether the function has made a tensor, or is given it."""
         return _owns(self, tensor)
 
-    @contextmanager
-    def _without_hooks(self) -> Iterator[None]:
-        if not self.forward:
-            if any(level.hooks for level in STATE.transforms if isinstance(level, Transform)):
-                raise RuntimeError(_HOOKS)
-            with disable_saved_tensors_hooks(_HOOKS):
-                yield
-            return
-        with self.hooks_aside():
-            yield
-
-    def shows_grad(self, tensor: Tensor) -> bool:
-        """Whether a tensor requires grad in torch, whose forward mode records nothing."""
-        return requires_grad(tensor) and not (self.forward and not self._belongs_to_caller(tensor))
-
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.
 
@@ -282,9 +259,10 @@ class Level(Transform):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
         self.bases.update(map(id, memories((value,))))
         with recorded():
+            every = value
             for level in self._vmaps:
-                value = batched_tangents.lifted(value, level)
-            every = in_front(batched_at(value, self._vmaps))
+                every = batched_tangents.lifted(every, level)
+            every = in_front(batched_at(every, self._vmaps))
             source = physical(every)
             self.bases.update(map(id, memories((source,))))
             alias = self._physical_alias(source)
@@ -309,10 +287,6 @@ class Level(Transform):
         return alias
 
     def tracks(self, tensor: Tensor) -> bool:
-        """Whether a tensor depends on inputs of this transform, in reverse mode."""
-        return not self.forward and self.follows(tensor)
-
-    def follows(self, tensor: Tensor) -> bool:
         """Whether the graph of a tensor leads to an alias of this level."""
         if not requires_grad(tensor):
             return False

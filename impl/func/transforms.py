@@ -354,7 +354,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     result = func(*primals)
     shape = tree_flatten(result)[1]
     inputs, spec = tree_flatten(primals)
-    level, traced = Level(forward=True), TracedLevel()
+    level, traced = Level(), TracedLevel()
     with traced.run():
         with recorded():
             leaves = [level.raised(zeros_like(primal)) for primal in inputs]

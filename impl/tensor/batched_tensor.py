@@ -104,11 +104,6 @@ class BatchedTensor(Tensor):
         value = physical(self)
         return value if any(transform.tracks(value) for transform in _within(self)) else None
 
-    def _recorded(self) -> bool:
-        """Whether a transform within the `vmap` has recorded the value."""
-        value = physical(self)
-        return any(transform.follows(value) for transform in _within(self))
-
     @property
     def requires_grad(self) -> bool:
         return self._shown() is not None

@@ -230,7 +230,9 @@ def note_on_node(output: Tensor) -> None:
 
 
 def restore_from_node(output: Tensor, node) -> None:
-    """Set the tangents of an unpacked output to those stored by `note_on_node`."""
+    """Set the tangents of an unpacked output of a node to those stored by `note_on_node`."""
+    if output._node is not node:
+        return
     for level, stored in (node._tangents or {}).items():
         if output._nr in stored:
             _attach(output, stored[output._nr], level)

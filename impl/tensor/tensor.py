@@ -260,13 +260,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """Drop the history in place. Raises RuntimeError on a view.
 
         Nothing happens without the dispatch key of autograd: in inference mode, and to inference
-        tensors. The input of a transform (`impl.func.levels`) is one where torch's is a dual.
+        tensors. The input of a transform (`impl.func.levels`) counts as none.
         """
         if self._inference or STATE.inference:
             return self
-        level = getattr(self, "_level", None)
-        is_view = self._view is not None if level is None else level.forward
-        if is_view:
+        if self._view is not None and getattr(self, "_level", None) is None:
             raise RuntimeError(messages.DETACH_VIEW)
         self._view = None
         if self._node is not None:

@@ -177,7 +177,7 @@ def sharing_by_row(all_op, select) -> None:
     @all_op.batches
     def of_batch(args, level):
         rows = flat(args[0], level)
-        shares = rows._raw.size and args[0]._recorded()
+        shares = rows._raw.size and args[0].requires_grad
         return hide(by_row(rows) if shares else select(rows), level)
 
 
