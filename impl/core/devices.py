@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 from impl.core.named_types import NamedType
 from impl.core.state import STATE
@@ -13,6 +14,22 @@ _LISTED = (
 )
 _TYPES = frozenset(_LISTED.split(", "))
 _NAME = re.compile(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?")
+
+
+def _check_index(index: int) -> None:
+    if not -(2**63) <= index < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    if index < 0:
+        raise RuntimeError("Device index must not be negative")
+
+
+def refuse_index(index: int) -> NoReturn:
+    """Refuse an index in the place of a device, which is one of the accelerator's.
+
+    Raises ValueError for one that is no 64-bit integer, else RuntimeError.
+    """
+    _check_index(index)
+    raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
 class device(metaclass=NamedType):
@@ -32,10 +49,8 @@ class device(metaclass=NamedType):
         if isinstance(type, device):
             self.type, self.index = type.type, type.index
             return
-        if isinstance(type, int) and type < 0:
-            raise RuntimeError("Device index must not be negative")
         if isinstance(type, int):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
+            refuse_index(type)
         if isinstance(type, bytes):
             type = type.decode()
         if not isinstance(type, str):
@@ -61,8 +76,8 @@ class device(metaclass=NamedType):
                 "type (string) must not include an index because index was passed explicitly: "
                 + type
             )
-        if index is not None and index < 0:
-            raise RuntimeError("Device index must not be negative")
+        if index is not None:
+            _check_index(index)
         self.type = name
         self.index = index if number is None else int(number)
 

@@ -37,6 +37,7 @@ from impl.core.registry import (
     tensor_ops,
     tensor_ops_no_grad,
 )
+from impl.core.state import STATE
 from impl.dispatch import fast_path
 from impl.dispatch.batching_rules import RULES, BatchingRule
 from impl.dispatch.gradient_plan import OfArguments
@@ -264,6 +265,22 @@ def written(function, times=1):
     return function
 
 
+def counted(tensor: Tensor, times: int = 1) -> Tensor:
+    """Increment the version: torch's formula writes into a tensor of zeros in place, which a
+    recorded backward shows, and which under `vmap` is not in place (areAnyTensorSubclassLike)."""
+    tensor._storage.version += times
+    return tensor
+
+
+def outside_transforms(*_) -> int:
+    """How often a gradient is written by a formula that is not in place where a saved tensor is
+    wrapped by a transform of torch.func (areAnyTensorSubclassLike), be that over or not."""
+    return 0 if STATE.passes else 1
+
+
+outside_transforms.in_pass = 1  # type: ignore[attr-defined]
+
+
 def unless_recorded(times):
     """How often a gradient is written when it is made; what records writes to it by itself.
 
@@ -290,10 +307,12 @@ __all__ = [
     "alias",
     "array_ops",
     "copying_out",
+    "counted",
     "formula_operation",
     "function",
     "new",
     "operator",
+    "outside_transforms",
     "owned",
     "public_function",
     "taking_out",

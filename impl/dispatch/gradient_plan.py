@@ -72,9 +72,10 @@ class GradientPlan:
         self.real = real
         self.fits = real and operator.elementwise
         self.single = mask.bit_length() - 1 if mask.bit_count() == 1 else None
-        # How often the only gradient is written in place when it is made, if that is known.
+        # How often the only gradient is written in place when it is made, if that is known in
+        # passes that record nothing.
         version = (self.versions or {}).get(self.single, 0)
-        self.version = version if type(version) is int else 0
+        self.version = version if type(version) is int else getattr(version, "in_pass", 0)
         # The compiled backward (`impl.dispatch.fast_path.backward`), where the operator has one.
         self.compiled_backward = None
         # The same for gradients that are tensors, which record; made by the first such pass.

@@ -15,6 +15,7 @@ from impl.core.ownership import is_unshared
 from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
+from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import (
     contiguous_strides,
@@ -69,7 +70,9 @@ def _first(form, leaf: Tensor, gradient, version: int) -> Tensor:
     The layout is the leaf's where the leaf is dense, row-major otherwise
     (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
     """
-    row_major = leaf._strides is None and type(gradient) is ndarray
+    # After `data` has been set, which resets the meta, the leaf may have another shape.
+    altered = leaf._dense_meta is None and gradient.shape != leaf._raw.shape
+    row_major = leaf._strides is None and type(gradient) is ndarray and not altered
     if row_major and gradient.flags.c_contiguous:
         owner = gradient.base
         whole = owner is None or (
@@ -96,11 +99,13 @@ def _first(form, leaf: Tensor, gradient, version: int) -> Tensor:
         return sparse_accumulation.first(gradient, unshared)
     shape, strides = leaf._raw.shape, leaf.stride()
     if is_unshared(gradient, frames=2) and (
-        _obeys(_strides(gradient), shape, strides) or not STATE.layout_policy
+        _obeys(gradient.shape, _strides(gradient), shape, strides) or not STATE.layout_policy
     ):
         result = form.to_tensor(gradient).detach()
         result._storage.version = max(result._storage.version, version)
         return result
+    if altered:
+        memory_overlap.check_shape(shape, broadcast_shapes(shape, gradient.shape))
     if not is_dense(shape, strides):
         return new(np.array(gradient, order="C"))
     copy = empty_strided(shape, strides, gradient.dtype)
@@ -138,7 +143,7 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
         _warn_of_layout(leaf)
         return
     if is_unshared(gradient, frames=2) and _obeys(
-        gradient.stride(), leaf._raw.shape, leaf.stride()
+        gradient._raw.shape, gradient.stride(), leaf._raw.shape, leaf.stride()
     ):
         leaf._own_grad = gradient.detach()
     else:
@@ -152,14 +157,14 @@ def _strides(gradient) -> tuple[int, ...]:
     return element_strides(gradient) if known else contiguous_strides(gradient.shape)
 
 
-def _obeys(own, shape, strides) -> bool:
+def _obeys(own_shape, own, shape, strides) -> bool:
     """Whether a gradient's strides are those of a leaf, or row-major where that is not dense."""
     if is_dense(shape, strides):
         # A stride of zero marks an expanded gradient, which is a view, whatever its size.
-        return len(own) == len(shape) and all(
-            a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, shape, strict=True)
+        return own_shape[len(shape) :].count(1) == max(len(own) - len(shape), 0) and all(
+            a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, own_shape, strict=False)
         )
-    return is_contiguous(shape, own)
+    return is_contiguous(own_shape, own)
 
 
 def _warn_of_layout(leaf: Tensor) -> None:

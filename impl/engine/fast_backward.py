@@ -24,6 +24,7 @@ from impl.engine.accumulation import accumulate
 from impl.engine.dependencies import count_dependencies
 from impl.engine.gradient_versions import OutgoingVersions, aliases
 from impl.graph.accumulate_grad import AccumulateGrad
+from impl.graph.node import RUNS_FIRST
 
 
 def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
@@ -169,7 +170,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
             outgoing_versions = task.validate_outputs(node, outputs, None)
         # -- 5. delivery ---------------------------------------------------------------------
         following = None
-        # Leaves take their gradients at once, unless a non-leaf was queued first.
+        # Leaves take their gradients at once, unless a node of the same priority was queued.
         at_once = exec_info is None
         for edge, target in enumerate(targets):
             if target is None:
@@ -220,7 +221,8 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 accumulate(form, target.variable, value, version)
                 value = None
                 continue
-            at_once = at_once and not is_leaf
+            # A queued leaf, or a node that only raises, keeps the leaves behind it waiting.
+            at_once = at_once and target._sequence != RUNS_FIRST
             if following is None:
                 following, gradient = target, value
             else:

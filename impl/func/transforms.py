@@ -159,7 +159,8 @@ def _pulled(
                 create_graph=True,
                 allow_unused=True,
             )
-    _forget_writes(found, (*inputs, *seeds))
+    if STATE.transforms:
+        _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
@@ -175,7 +176,8 @@ def _normal(seed: Tensor) -> Tensor:
 
 
 def _forget_writes(made, given) -> None:
-    """Reset the versions of new tensors: torch counts writes on wrappers, which it takes off."""
+    """Reset the versions of new tensors: within a transform torch's formulas do not write in place
+    (areAnyTensorSubclassLike), or to wrappers, which it takes off."""
     kept = {id(physical(t)._storage) for t in given if isinstance(t, Tensor)}
     for one in made:
         tensor = None if one is None else physical(one)

@@ -14,6 +14,7 @@ from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
 from impl.dispatch.not_implemented import no_derivative, require_same_dtype
+from impl.kernels.casting import check_numbers, element
 from impl.kernels.reduced_precision import kept_where, rounded_once
 from impl.kernels.vectorized import LONG_VECTOR, VECTOR, in_whole_vectors
 from impl.operators.pointwise.special import erf_of, expit
@@ -53,6 +54,9 @@ def _nothing(F, grad):
 @operator(node="ThresholdBackwardBackward0", **HIDDEN)
 @rounded_once
 def threshold_backward(grad_output: Array, self: Array, threshold) -> Array:
+    if threshold:
+        check_numbers(self.dtype, threshold)
+        threshold = element(threshold, self.dtype)
     return kept_where(~(self <= threshold), grad_output)
 
 

@@ -64,7 +64,7 @@ def threshold(self: Array, threshold, value) -> Array:
 def _above(x, threshold, value):
     refuse_bool(x, "threshold_cpu")
     check_numbers(x.dtype, threshold)
-    return np.where(x <= threshold, element(value, x.dtype), x)
+    return np.where(x <= element(threshold, x.dtype), element(value, x.dtype), x)
 
 
 @operator(

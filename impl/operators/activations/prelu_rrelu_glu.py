@@ -22,10 +22,15 @@ from impl.operators.pointwise.special import expit
 
 
 @operator(node="PreluKernelBackward0", numbers=False, **HIDDEN)
-@rounded_once
 def prelu_kernel(self: Array, weight: Array) -> Array:
+    require_same_dtype(weight, self.dtype)
     require_floating(self, "prelu_cpu")
-    return np.where(self > 0, self, weight * self)
+    return _leaky(self, weight)
+
+
+@rounded_once
+def _leaky(x, slope):
+    return np.where(x > 0, x, slope * x)
 
 
 @prelu_kernel.gradients("self", "weight")
@@ -148,9 +153,14 @@ glu.forward_is_final = True
     method=False,
     fresh=True,
 )
-@rounded_once
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array):
-    require_same_dtype(grad_output, self.dtype)
+    for value in (weight, grad_output):
+        require_same_dtype(value, self.dtype)
+    return _prelu_gradients(grad_output, self, weight)
+
+
+@rounded_once
+def _prelu_gradients(grad_output, self, weight):
     above = self > 0
     of_self = np.where(above, grad_output, weight * grad_output)
     of_weight = np.where(above, 0, self * grad_output)

@@ -12,7 +12,7 @@ from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.meta_functions import to_meta
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.strides import empty_strided
+from impl.core.strides import element_strides, empty_strided, is_dense
 from impl.dispatch.definition import Array, formula_operation, function, native, operator
 from impl.kernels.casting import converted, discards
 from impl.tensor.allocation import strides_in
@@ -87,9 +87,12 @@ def cast_gradient(value, dtype, device=None):
         if is_meta(value):
             raise NotImplementedError(messages.NO_DATA)
         value = to_meta(value)
+    if value.dtype == dtype:
+        return value
+    kept = value.flags.c_contiguous or is_dense(value.shape, element_strides(value))
     if value.dtype.kind == "c" and dtype.kind != "c":
         value = array_ops.real_part(value)
-    return value.astype(dtype, copy=False)
+    return value.astype(dtype, order="K" if kept else "C")
 
 
 def _cast_gradient(value: Tensor, dtype: np.dtype, device=None) -> Tensor:
@@ -136,7 +139,7 @@ def _requested(args, place, dtype):
         elif isinstance(a, (str, devices.device)):
             place = a
         elif isinstance(a, int) and not isinstance(a, bool):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
+            devices.refuse_index(a)
     if place is not None:
         devices.check_device(place)
     return place, dtype, flags

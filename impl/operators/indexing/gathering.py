@@ -13,10 +13,9 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
-from impl.dispatch.definition import Array, OfArguments, function, operator, written
+from impl.dispatch.definition import Array, OfArguments, counted, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out, store, store_exactly, write_out
-from impl.operators.indexing.index_operators import counted
 from impl.tensor.tensor import Tensor, new
 
 

@@ -16,7 +16,15 @@ from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
-from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.definition import (
+    Array,
+    counted,
+    formula_operation,
+    function,
+    operator,
+    outside_transforms,
+    written,
+)
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.record import check_write
 from impl.dispatch.vmap_rules import ensured, fronted, hide, padded
@@ -229,7 +237,10 @@ def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=
 
 
 index_.gradient(
-    self=written(lambda F, grad, self_shape, indices: F.index_backward(grad, self_shape, indices))
+    self=written(
+        lambda F, grad, self_shape, indices: F.index_backward(grad, self_shape, indices),
+        outside_transforms,
+    )
 )
 index_.forward("linear")
 for _op in (index_put, index_put_impl):
@@ -250,14 +261,8 @@ array_ops.index_backward = lambda grad, shape, indices: sums_at(
     shape, _key(in_range(shape, expanded(shape, indices))), grad
 )
 tensor_ops.index_backward = lambda grad, shape, indices: counted(
-    index_put_impl(tensor_ops.new_zeros(grad, shape), indices, grad, True)
+    index_put_impl(tensor_ops.new_zeros(grad, shape), indices, grad, True), outside_transforms()
 )
-
-
-def counted(tensor: Tensor) -> Tensor:
-    """Increment the version once: torch's formula writes into a tensor of zeros in place."""
-    tensor._storage.version += 1
-    return tensor
 
 
 def _indices(name: str, indices) -> list:
@@ -404,8 +409,8 @@ def take_backward(grad, self, index):
     return result
 
 
-tensor_ops.take_backward = lambda grad, self, index: put.inplace(
-    tensor_ops.zeros_like(self), index, grad, True
+tensor_ops.take_backward = lambda grad, self, index: counted(
+    put(tensor_ops.zeros_like(self), index, grad, True), outside_transforms()
 )
 
 
@@ -419,7 +424,11 @@ def _check_taken_out(out, self, index) -> None:
 
 take.checks_out(_check_taken_out, first=True)
 take.index_position = take.position["index"]
-take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self, index)))
+take.gradient(
+    self=written(
+        lambda F, grad, self, index: F.take_backward(grad, self, index), outside_transforms
+    )
+)
 take.forward("linear")
 put.index_position = put.position["index"]
 put.gradient(

@@ -11,7 +11,14 @@ from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import vmap_rules
-from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.definition import (
+    Array,
+    counted,
+    formula_operation,
+    function,
+    operator,
+    written,
+)
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import not_on_meta
 from impl.dispatch.record import check_write
@@ -157,7 +164,7 @@ def masked_select_backward(grad, self, mask):
 
 def _masked_select_backward(grad, self, mask):
     zeros = tensor_ops.zeros_like(tensor_ops.expand(self, broadcast_shapes(mask.shape, self.shape)))
-    return masked_scatter.inplace(zeros, mask, grad)
+    return counted(masked_scatter(zeros, mask, grad))
 
 
 tensor_ops.masked_select_backward = _masked_select_backward

@@ -64,7 +64,8 @@ def native_batch_norm(
     weight, bias, running_mean, running_var = (
         v if v is None else v.reshape(-1)[:count] for v in (weight, bias, running_mean, running_var)
     )
-    kind = input.dtype if weight is None else weight.dtype
+    parameters = (v for v in (weight, bias, running_mean, running_var, input) if v is not None)
+    kind = next(parameters).dtype
     wide = widened(input).dtype
     if training:
         mean, total, invstd = batch_statistics(input, eps)

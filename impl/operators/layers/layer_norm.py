@@ -100,7 +100,8 @@ def native_layer_norm_backward(
     read = input.dtype
     if read in REDUCED and weight is not None and weight.dtype == np.float32:
         read = weight.dtype
-    for value, is_read in ((grad_out, True), (mean, True), (weight, True), (bias, output_mask[2])):
+    require_scalar_type(grad_out, input.dtype)
+    for value, is_read in ((mean, True), (weight, True), (bias, output_mask[2])):
         if value is not None and is_read:
             require_scalar_type(value, read)
     count = math.prod(normalized_shape)

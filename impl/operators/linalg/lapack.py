@@ -103,10 +103,11 @@ def solved(solve, factors, pivots, B, kernel: str) -> np.ndarray:
 
 
 def broadcast_batches(first, second):
-    """Two batches of matrices, broadcast to one shape of batch. Raises RuntimeError."""
+    """Two batches of matrices, the coefficients and the right sides, broadcast to one shape of
+    batch. Raises RuntimeError, which names the right sides first."""
     if first.shape[:-2] == second.shape[:-2]:
         return first, second
-    batch = broadcast_shapes(first.shape[:-2], second.shape[:-2])
+    batch = broadcast_shapes(second.shape[:-2], first.shape[:-2])
     return tuple(np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in (first, second))
 
 

@@ -53,7 +53,7 @@ def _solved(A, b, rcond: float, driver: str):
 def linalg_lstsq(self: Array, b: Array, rcond, driver) -> tuple:
     vector = is_vector(self.shape, b.shape)
     right = b[..., None] if vector else b
-    batch = broadcast_shapes(right.shape[:-2], self.shape[:-2])
+    batch = broadcast_shapes(self.shape[:-2], right.shape[:-2])
     rows, columns = self.shape[-2:]
     A = np.broadcast_to(self, (*batch, rows, columns))
     right = np.broadcast_to(right, (*batch, *right.shape[-2:]))

@@ -53,7 +53,7 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     else:
         total = np.sum(np.power(size, size.dtype.type(order)), axis=axes, keepdims=keepdim)
         result = np.power(total, 1 / size.dtype.type(order))
-        if math.isnan(order) and not raw.size:
+        if not raw.size:
             result = np.zeros_like(result)  # the sum of nothing, which no power is taken of
     return result.astype(kind if kind.kind != "c" else result.dtype)
 

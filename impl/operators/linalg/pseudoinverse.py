@@ -41,12 +41,16 @@ def _tolerance(name: str, argument: str, value, kind: np.dtype):
     if value is None:
         return None
     if not isinstance(value, Tensor):
-        return np.asarray(value, kind)
-    if value.dtype.category == COMPLEX:
+        return np.asarray(value).astype(kind)
+    _refuse_complex(name, argument, value)
+    return value._raw.astype(kind)
+
+
+def _refuse_complex(name: str, argument: str, value) -> None:
+    if isinstance(value, Tensor) and value.dtype.category == COMPLEX:
         raise RuntimeError(
             f"{name}: {argument} tensor of complex type is not supported. Got {value.dtype.legacy}"
         )
-    return value._raw.astype(kind)
 
 
 def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
@@ -179,6 +183,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         )
     if rcond is not None:
         atol, rtol = 0.0, rcond
+        _refuse_complex("torch.linalg.pinv", "rcond", rcond)
     if hermitian and A._raw.size:
         lapack.check_square("linalg.eigh", A._raw)
     result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)

@@ -236,7 +236,7 @@ def _bcel_of_target(F, grad, self, target, weight, pos_weight, reduction):
     if pos_weight is None:
         value = -self * grad
     else:
-        value = (F.log_sigmoid(-self) - pos_weight * F.log_sigmoid(self)) * grad
+        value = (F.log_sigmoid(-self) - F.log_sigmoid(self) * pos_weight) * grad
     return _weighted(F, value, target, weight, reduction)
 
 

@@ -12,6 +12,7 @@ from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool, require_floating
 from impl.dispatch.out import named_out, store, warn_resized
 from impl.kernels.reduced_precision import rounded_once, widened
@@ -22,7 +23,14 @@ from impl.tensor.tensor import Tensor
 # -- neighbours ---------------------------------------------------------------------------------
 
 
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    numbers=False,
+    saved_as=SavedAs(parts=()),
+)
 def nextafter(self: Array, other: Array) -> Array:
     """The number next to `self` in the direction of `other` (torch.nextafter)."""
     require_floating(self, "nextafter_cpu")
@@ -31,7 +39,7 @@ def nextafter(self: Array, other: Array) -> Array:
 
 nextafter.gradient(
     self=lambda F, grad, self, other: F.where(self != other, grad, 0),
-    other=written(lambda F, grad, other: F.zeros_like(other)),
+    other=written(lambda F, grad, other_shape, other_dtype: F.zeros(other_shape, other_dtype)),
 )
 nextafter.forward(lambda F, self_t, self, other: F.where(self != other, self_t, 0))
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from impl.core.dtypes import result_dtype
 from impl.core.state import STATE
 from impl.dispatch.autocast import lowering
 from impl.dispatch.definition import Array, function, operator
@@ -20,8 +21,7 @@ def trilinear(
     """The product of three tensors, each unsqueezed at the dimensions in its `expand`, summed over
     `sumdim` (ATen's _trilinear)."""
     if i1.size and i2.size and i3.size:
-        for factor in (i2, i3):
-            require_scalar_type(factor, i1.dtype)
+        _check_dtypes((i1, i2, i3), [d in expand3 for d in sumdim if d != unroll_dim])
     dims = range(i1.ndim + len(expand1))
     present = [[d for d in dims if d not in absent] for absent in (expand1, expand2, expand3)]
     kept = [d for d in dims if d not in sumdim]
@@ -30,6 +30,17 @@ def trilinear(
     operands = [x for pair in zip(map(widened, (i1, i2, i3)), present, strict=True) for x in pair]
     result = np.einsum(*operands, kept, optimize="greedy")
     return np.ascontiguousarray(result).astype(i1.dtype, copy=False)
+
+
+def _check_dtypes(factors, summed_first) -> None:
+    """Raise RuntimeError for factors of two dtypes that are multiplied by `bmm`, as ATen multiplies
+    a pair that is summed over a dimension: the first two, then their product and the third. Others
+    are promoted. `summed_first` says of each dimension whether the first product is summed."""
+    i1, i2, i3 = factors
+    if any(summed_first):
+        require_scalar_type(i2, i1.dtype)
+    if not all(summed_first):
+        require_scalar_type(i3, result_dtype([i1, i2]).numpy)
 
 
 def _in_pairs(values, present, kept, unrolled: int):

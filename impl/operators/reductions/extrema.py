@@ -23,6 +23,7 @@ from impl.dispatch.definition import (
     formula_operation,
     function,
     operator,
+    outside_transforms,
     taking_out,
     written,
 )
@@ -75,7 +76,6 @@ smaller_before_nan(fmin)
 # -- reductions that share --------------------------------------------------------------------
 
 
-@written
 def evenly(F, grad, self, result):
     """Share among every element equal to the result; all NaN ones when the result is NaN."""
     if F.is_subclass_like(grad, self, result):
@@ -83,6 +83,9 @@ def evenly(F, grad, self, result):
         return mask * (grad / mask.sum())
     mask = F.isnan(self) if F.is_nan(result) else self == result
     return F.masked_fill(F.new_zeros(grad, self.shape), mask, grad / F.count_of(mask, grad))
+
+
+written(evenly, outside_transforms)
 
 
 @formula_operation

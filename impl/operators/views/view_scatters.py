@@ -11,7 +11,7 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.strides import extent, has_zero_strides, may_overlap, strided
+from impl.core.strides import element_strides, extent, has_zero_strides, may_overlap, strided
 from impl.dispatch import forward_rules
 from impl.dispatch.definition import FUNCTIONS, Array, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
@@ -66,10 +66,12 @@ def _scattered(self, src, view, *place):
 
 
 def _copied(value):
-    """A copy of an array, whose elements share memory where those of the array do; not where one
-    element stands for several along a dimension."""
-    strides = tuple(step // value.itemsize for step in value.strides)
-    if has_zero_strides(value.shape, strides) or not may_overlap(value.shape, strides):
+    """A copy of an array, whose elements share memory where those of the array do; row-major where
+    one element stands for several along a dimension (ATen's clone_preserve_strides)."""
+    strides = element_strides(value)
+    if has_zero_strides(value.shape, strides):
+        return np.array(value, order="C")
+    if not may_overlap(value.shape, strides):
         return np.array(value, order="K")
     result = strided(np.empty(extent(value.shape, strides), value.dtype), value.shape, strides, 0)
     result[...] = value
