@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from impl.core.checks import check_condition
+
 __all__ = [
     "_assert",
     "_check",
@@ -22,8 +24,7 @@ _UNEXPLAINED = (
 
 def _checking(name: str, kind: type[Exception]) -> Callable[..., None]:
     def check(cond: Any, message: Any = None) -> None:
-        if not isinstance(cond, bool):
-            raise TypeError(f"cond must be a bool, but got {type(cond)}")
+        check_condition(cond)
         if not cond:
             if message is None:
                 raise kind(_UNEXPLAINED)

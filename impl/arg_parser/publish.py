@@ -77,8 +77,10 @@ _CONSTRUCTORS: dict[type, list[str]] = {
 
 def publish(namespaces: dict) -> None:
     """Put a parser before each function of the modules, by the prefix of their names, that torch
-    has signatures of, and before the methods of tensors; the functions are those of `C`, too."""
-    for name, texts in {**signatures(), **_UNLISTED}.items():
+    has signatures of, and before the methods of tensors; the functions are those of `C`, too.
+    Operators in place that have no signature are no functions."""
+    known = signatures()
+    for name, texts in {**known, **_UNLISTED}.items():
         prefix, _, short = name.rpartition(".")
         call = NATIVE.get(short) if prefix in HIDDEN else None
         owner = _owner(prefix, short, namespaces)
@@ -97,6 +99,9 @@ def publish(namespaces: dict) -> None:
 
     for kind, texts in _CONSTRUCTORS.items():
         _read_in_constructor(kind, texts)
+    for name in FUNCTIONS:
+        if name.endswith("_") and not name.startswith("_") and name not in known:
+            delattr(namespaces[""], name)  # torch has it only as a method: `add_`
 
 
 def _read_in_constructor(kind: type, texts: list[str]) -> None:

@@ -1,6 +1,8 @@
-"""Checks of arguments that depend on no other module."""
+"""Checks of arguments that several packages share."""
 
 from __future__ import annotations
+
+from impl.core.tensor_impl import TensorBase
 
 
 def check_callable(text: str, functions) -> None:
@@ -10,12 +12,25 @@ def check_callable(text: str, functions) -> None:
         raise TypeError(start + ", ".join(map(repr, functions)))
 
 
+_TENSOR = (
+    "cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() "
+    "to assert that all elements are true."
+)
+
+
+def check_condition(condition) -> None:
+    """Raise TypeError for a condition that is no bool."""
+    if isinstance(condition, TensorBase):
+        raise TypeError(_TENSOR)
+    if not isinstance(condition, bool):
+        raise TypeError(f"cond must be a bool, but got {type(condition)}")
+
+
 def check_with(kind: type[Exception], condition, message) -> None:
     """Raise an error of a kind, with the text that `message` returns, unless a condition holds.
 
     Raises TypeError for a condition that is no bool (torch._check_with).
     """
-    if not isinstance(condition, bool):
-        raise TypeError(f"cond must be a bool, but got {type(condition)}")
+    check_condition(condition)
     if not condition:
         raise kind(message())

@@ -26,6 +26,7 @@ from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, g
 from impl.tensor.sparse_tensor import SPARSE
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import as_view, view_of
+from impl.tensor.write import announce
 
 
 class ViewOperator(Operator):
@@ -122,6 +123,7 @@ class ViewOperator(Operator):
             return batch._written(self, (tensor, *args))
         if STATE.transforms and not STATE.transforms[-1].owns(tensor):
             raise RuntimeError(messages.CAPTURED.format(f"{self.name}_"))
+        announce(tensor)
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)
         if self.bounded:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import numpy as np
@@ -14,8 +15,8 @@ from impl.core import messages
 from impl.core.ownership import is_unshared
 from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import tensor_ops
-from impl.core.sparse_array import SparseArray
 from impl.core.sizes import broadcast_shapes
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.strides import (
     contiguous_strides,
@@ -161,8 +162,10 @@ def _obeys(own_shape, own, shape, strides) -> bool:
     """Whether a gradient's strides are those of a leaf, or row-major where that is not dense."""
     if is_dense(shape, strides):
         # A stride of zero marks an expanded gradient, which is a view, whatever its size.
-        return own_shape[len(shape) :].count(1) == max(len(own) - len(shape), 0) and all(
-            a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, own_shape, strict=False)
+        # Beyond the leaf's dimensions, as it had more before `data` was set, sizes are one.
+        return all(
+            a == b if n != 1 else a != 0
+            for a, b, n in itertools.zip_longest(own, strides[: len(own)], own_shape)
         )
     return is_contiguous(own_shape, own)
 

@@ -19,6 +19,7 @@ from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
 from impl.tensor.sparse_tensor import SparseTensor, sparse_tensor
 from impl.tensor.tensor import Tensor, copy_fields, new, requires_grad
 from impl.tensor.torch_function import as_subclass, overrides
+from impl.tensor.write import announce
 
 _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -90,7 +91,9 @@ def _on_copied_memory(tensor: Tensor, memo: dict) -> Tensor:
     copied = memo.setdefault(_STORAGES, {})
     if memory._cdata not in copied:
         copied[memory._cdata] = Storage(memory.flat.copy()), memory
-    return _over(copied[memory._cdata][0].sharing(), tensor._raw.dtype, *geometry(tensor))
+    made = _over(copied[memory._cdata][0].sharing(), tensor._raw.dtype, *geometry(tensor))
+    announce(made)  # torch gives a new tensor the copied storage in place, by `set_`
+    return made
 
 
 # -- pickling -----------------------------------------------------------------------------------

@@ -262,6 +262,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         Nothing happens without the dispatch key of autograd: in inference mode, and to inference
         tensors. The input of a transform (`impl.func.levels`) counts as none.
         """
+        if STATE.before_write is not None:
+            STATE.before_write(self)
         if self._inference or STATE.inference:
             return self
         if self._view is not None and getattr(self, "_level", None) is None:

@@ -15,10 +15,16 @@ from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import Tensor
 
 
-def write(target: Tensor, value) -> None:
-    """Write a value of the target's shape in place, and increment the version counter."""
+def announce(target: Tensor) -> None:
+    """Tell torch's dispatch mode, if one is active, that an operator is about to write a tensor or
+    to change its geometry. Raises RuntimeError for an inference tensor, which has no version."""
     if STATE.before_write is not None:
         STATE.before_write(target)
+
+
+def write(target: Tensor, value) -> None:
+    """Write a value of the target's shape in place, and increment the version counter."""
+    announce(target)
     array = target._array()
     if is_meta(array) or is_meta(value):  # there is nothing to write, or nowhere
         inference_mode.count(target)
@@ -37,8 +43,7 @@ def write(target: Tensor, value) -> None:
 
 def write_parts(target: Tensor, parts) -> None:
     """`write` of parts of the target, (key, value) each, that are made one after the other."""
-    if STATE.before_write is not None:
-        STATE.before_write(target)
+    announce(target)
     array = target._array()
     for key, value in parts:
         array[key] = value

@@ -23,6 +23,7 @@ from impl.tensor.allocation import empty_like
 from impl.tensor.sparse_tensor import EXIST
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.tensor import requires_grad as requires_grad_of
+from impl.tensor.write import announce
 
 
 def publish(function):
@@ -189,6 +190,8 @@ def flagged(name: str, tensor: Tensor, requires_grad) -> Tensor:
     Raises TypeError for no bool, RuntimeError for an integer tensor that would require grad.
     """
     check_flag(name, requires_grad)
+    if name in ("tensor", "new_tensor"):  # which torch detaches in place
+        announce(tensor)
     return _require(tensor) if requires_grad else tensor
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
 from impl.nn.modules.images import PairwiseDistance
+from impl.nn.modules.module import check_buffer
 from impl.nn.reduction import string_of
 from impl.tensor.tensor import Tensor
 
@@ -60,6 +61,7 @@ class _MultiMarginLoss(_WeightedLoss):
 
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
         settings = super()._kept(settings)
+        check_buffer("weight", settings["weight"])
         if settings["p"] not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         weight = settings["weight"]

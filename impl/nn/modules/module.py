@@ -26,6 +26,7 @@ from impl.tensor.tensor import Tensor
 
 __all__ = [
     "Module",
+    "check_buffer",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
@@ -34,21 +35,17 @@ __all__ = [
     "register_module_full_backward_pre_hook",
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
-    "type_name",
 ]
 
 
-def type_name(value) -> str:
-    """A value's type as in PyTorch's messages: for tensors, the legacy type of their dtype."""
-    if isinstance(value, Tensor) and not isinstance(value, Parameter):
-        return f"torch.{value.dtype.legacy}Tensor"
-    kind = type(value)
-    module = kind.__module__
-    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
-
-
 def _cannot_assign(value, target: str, expected: str) -> TypeError:
-    return TypeError(f"cannot assign '{type_name(value)}' {target} ({expected})")
+    return TypeError(f"cannot assign '{FUNCTIONS['typename'](value)}' {target} ({expected})")
+
+
+def check_buffer(name: str, value) -> None:
+    """Raise TypeError for a buffer that is neither a tensor nor None."""
+    if value is not None and not isinstance(value, Tensor):
+        raise _cannot_assign(value, f"object to buffer '{name}'", "torch Tensor or None required")
 
 
 class Module(Calling, Convertible, Stateful):
@@ -153,7 +150,7 @@ class Module(Calling, Convertible, Stateful):
 
     def _check_name(self, what: str, name, held: dict) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
+            raise TypeError(f"{what} name should be a string. Got {FUNCTIONS['typename'](name)}")
         if "." in name:
             got = f", got: {name}" if what == "module" else ""
             raise KeyError(f'{what} name can\'t contain "."{got}')
@@ -192,9 +189,7 @@ class Module(Calling, Convertible, Stateful):
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            expected = "torch Tensor or None required"
-            raise _cannot_assign(tensor, f"object to buffer '{name}'", expected)
+        check_buffer(name, tensor)
         self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)

@@ -255,13 +255,13 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@function()
+@function(method=False)
 def selu(input):
     """elu with the constants that preserve mean 0 and variance 1 (torch.selu)."""
     return elu(input, SELU_ALPHA, SELU_SCALE, 1)
 
 
-@function()
+@function(method=False)
 def selu_(input):
     """`selu` in place."""
     return elu_into.inplace(input, SELU_ALPHA, SELU_SCALE, 1)

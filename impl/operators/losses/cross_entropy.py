@@ -36,7 +36,7 @@ def cross_entropy_loss(
     if STATE.autocast is not None:
         input, target, weight = raised(input, target, weight)
     if input._raw.shape == target._raw.shape:
-        if target.dtype.category < FLOATING:
+        if target.dtype.category != FLOATING:
             raise RuntimeError(
                 "Expected floating point type for target with class probabilities, got "
                 + target.dtype.legacy

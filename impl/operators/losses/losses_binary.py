@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.grad_mode import no_grad
-from impl.core.messages import SUBTRACT_BOOLS
+from impl.core.messages import SUBTRACT_BOOL, SUBTRACT_BOOLS
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, operator, written
@@ -201,6 +201,8 @@ def _check_logits(self, target, weight, pos_weight, reduction) -> None:
     if target.dtype.kind == "b":
         raise NotImplementedError(SUBTRACT_BOOLS)
     if pos_weight is not None:
+        if pos_weight.dtype.kind == "b":
+            raise NotImplementedError(SUBTRACT_BOOL)
         shape = broadcast_shapes(target.shape, pos_weight.shape)
         check_shape(self.shape, broadcast_shapes(self.shape, shape))
     check_written(target, self)

@@ -150,6 +150,7 @@ def _checked_target(self, target, weight):
         raise RuntimeError(
             f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}"
         )
+    require_full_precision(self, "multi_margin_loss_cpu_kernel")
     require_scalar_type(target, np.dtype(np.int64))
     if weight is not None:
         require_scalar_type(weight, self.dtype)
@@ -163,7 +164,6 @@ def multi_margin_loss(
     self: Array, target: Array, p, margin, weight: Array | None, reduction
 ) -> Array:
     """For each row the mean over the wrong classes of max(0, margin - right + wrong) ** p."""
-    require_full_precision(self, "multi_margin_loss_cpu_kernel")
     right = _checked_target(self, target, weight)
     check_numbers(self.dtype, margin)
     excess, _ = _excess(self, right, margin)

@@ -334,7 +334,7 @@ rsub.forward(lambda F, self_t, other_t, alpha: -times(F, self_t, alpha) + other_
 rsub_scalar.gradient(self=lambda F, grad, alpha: multiplied(F, -grad, alpha))
 
 
-@function("rsub")
+@function("rsub", method=False)
 def rsub_(input, other, *, alpha=1):
     """other - alpha * input, where `other` is a tensor or a number (torch.rsub)."""
     return (rsub if isinstance(other, Tensor) else rsub_scalar)(input, other, alpha)

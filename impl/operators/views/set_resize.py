@@ -28,6 +28,7 @@ def resize_(self, *sizes, memory_format=None, **named):
     """
     if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
+    write.announce(self)
     shape = sizes_given("size", sizes, named)
     resized = shape != self._raw.shape
     if resized:
@@ -90,6 +91,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             "Could not set tensor of type "
             f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
         )
+    write.announce(self)
     check_write(self, recorded)
     edges = edges_of(self, *others) if recorded else []
     if source is None:
