@@ -87,11 +87,12 @@ def cast_gradient(value, dtype, device=None):
         if is_meta(value):
             raise NotImplementedError(messages.NO_DATA)
         value = to_meta(value)
-    if value.dtype == dtype:
-        return value
-    kept = value.flags.c_contiguous or is_dense(value.shape, element_strides(value))
+    source = value
     if value.dtype.kind == "c" and dtype.kind != "c":
         value = array_ops.real_part(value)
+    if value.dtype == dtype or not isinstance(value, np.ndarray):
+        return value.astype(dtype, copy=False)
+    kept = source.flags.c_contiguous or is_dense(source.shape, element_strides(source))
     return value.astype(dtype, order="K" if kept else "C")
 
 
