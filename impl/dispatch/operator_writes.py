@@ -23,7 +23,14 @@ from impl.dispatch import (
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
-from impl.dispatch.out import check_out, fit, warn_discarded, warn_temporary, write_out
+from impl.dispatch.out import (
+    check_out,
+    fit,
+    set_output,
+    warn_discarded,
+    warn_temporary,
+    write_out,
+)
 from impl.dispatch.output_layout import OutputLayout
 from impl.dispatch.record import underived_write
 from impl.dispatch.rows import parts_in_order
@@ -57,6 +64,9 @@ class OperatorWrites(OutputLayout):
     _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_on_shared_memory = None  # the kernel for an operand in the memory that is written
+    _meta_function = None  # the shape and dtype of the result, from the raw arguments
+    _rereads = True  # whether the kernel looks at the sizes of an operand that is out=
+    _prepares_out = None  # what is done to out= before the kernel runs
 
     def on_shared_memory(self, kernel):
         """Register the kernel of a write in place or to `out=` whose memory an operand has a part
@@ -64,6 +74,23 @@ class OperatorWrites(OutputLayout):
         which see that."""
         self._kernel_on_shared_memory = kernel
         return kernel
+
+    def structured(self, meta, rereads: bool = True):
+        """Register the meta function of a structured kernel: it takes the raw arguments, raises what
+        torch raises before it looks at `out=`, and returns the shape and dtype of the result.
+
+        Then `out=` is refused for another dtype, and resized; what the kernel refuses it refuses
+        when `out=` has its new shape. With None for the dtype any one is resized. An operand that
+        is `out=` has that shape too when the kernel `rereads` it.
+        """
+        self._meta_function, self._rereads = meta, rereads
+        return meta
+
+    def prepares_out(self, prepare):
+        """Register what torch does to `out=` before the kernel runs: from `out=` and the raw
+        arguments it makes those that the kernel gets."""
+        self._prepares_out = prepare
+        return prepare
 
     def inplace(self, *args):
         """Apply and write the result into the first argument, rewriting its history.
@@ -164,6 +191,8 @@ class OperatorWrites(OutputLayout):
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))
             check_out(self.name, out, linked, plain=not self.grad_inputs)
+        if self._meta_function is not None or self._prepares_out is not None:
+            raws = self._prepared(out, args, raws)
         if self._validate_out is not None:
             self._check_out(out, raws)
         self._check_memory_of_out(out, args)
@@ -187,12 +216,29 @@ class OperatorWrites(OutputLayout):
             record()
         return out
 
+    def _prepared(self, out: Tensor, args, raws):
+        """The raw arguments after `out=`, which may be one of them, has got the shape of the result
+        (see `structured` and `prepares_out`)."""
+        try:
+            if self._meta_function is not None:
+                set_output(out, *self._meta_function(*raws))
+                if self._rereads and any(value is out for value in args):
+                    raws, _, _ = self._unwrap(args)
+            if self._prepares_out is not None:
+                raws = self._prepares_out(out, *raws)
+        except Exception:
+            forward_rules.refuse(self, args)
+            raise
+        return raws
+
     def _check_memory_of_out(self, out, args) -> None:
         """Raise RuntimeError for an `out=` that shares memory with an operand as it may not."""
         memory = self.memory
         if self.elementwise and not (memory.disjoint or memory.within):
             operands = [args[i] for i in self.tensor_positions]
             memory_overlap.check_memory(out, operands, resolves=memory.resolves)
+        if memory.copied:
+            memory_overlap.check_memory(out, args[:1])
         if memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, memory.resolves)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 
@@ -203,6 +204,15 @@ def fit(out: Tensor, shape, strides=None) -> None:
     resize(out, shape, None if strides is None or has_zero_strides(shape, strides) else strides)
 
 
+def set_output(out: Tensor, shape, dtype: np.dtype | None, strides=None) -> None:
+    """Do to `out=` what a structured kernel does once it has looked at its operands (set_output):
+    raise RuntimeError for another dtype, unless it is None, and resize."""
+    if dtype is not None and dtype != out._raw.dtype:
+        expected, got = BY_NUMPY[dtype].c_name, BY_NUMPY[out._raw.dtype].c_name
+        raise RuntimeError(messages.OUT_DTYPE.format(expected, got))
+    fit(out, tuple(shape), strides)
+
+
 def warn_resized(before, shape) -> None:
     """Warn that an output with elements had the shape `before`."""
     warnings.warn(
@@ -235,6 +245,20 @@ def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
         out._storage.version += writes - 1  # besides the one that has been counted
     forward_grad.refuse_out(name, (out, result))
     return out
+
+
+@contextlib.contextmanager
+def counted_once(out: Tensor):
+    """Have the writes to `out=` count as one, if they all succeed: those of an operator that its
+    kernel composes, below autograd."""
+    before = None if out._uncounted else out._storage.version
+    written = 0
+    try:
+        yield
+        written = 1
+    finally:
+        if before is not None:
+            out._storage.version = before + written
 
 
 def like_tuple(result: tuple, values: list) -> tuple:
