@@ -66,6 +66,7 @@ class OperatorWrites(OutputLayout):
     _kernel_on_shared_memory = None  # the kernel for an operand in the memory that is written
     _meta_function = None  # the shape and dtype of the result, from the raw arguments
     _rereads = True  # whether the kernel looks at the sizes of an operand that is out=
+    _prepares_late = False  # whether that follows the checks of the dtype and memory of out=
     _prepares_out = None  # what is done to out= before the kernel runs
 
     def on_shared_memory(self, kernel):
@@ -75,15 +76,16 @@ class OperatorWrites(OutputLayout):
         self._kernel_on_shared_memory = kernel
         return kernel
 
-    def structured(self, meta, rereads: bool = True):
+    def structured(self, meta, rereads: bool = True, late: bool = False):
         """Register the meta function of a structured kernel: it takes the raw arguments, raises what
         torch raises before it looks at `out=`, and returns the shape and dtype of the result.
 
         Then `out=` is refused for another dtype, and resized; what the kernel refuses it refuses
         when `out=` has its new shape. With None for the dtype any one is resized. An operand that
-        is `out=` has that shape too when the kernel `rereads` it.
+        is `out=` has that shape too when the kernel `rereads` it. An operator that is not structured
+        may do all this `late`, after it has looked at the dtype and the memory of `out=`.
         """
-        self._meta_function, self._rereads = meta, rereads
+        self._meta_function, self._rereads, self._prepares_late = meta, rereads, late
         return meta
 
     def prepares_out(self, prepare):
@@ -191,11 +193,14 @@ class OperatorWrites(OutputLayout):
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))
             check_out(self.name, out, linked, plain=not self.grad_inputs)
-        if self._meta_function is not None or self._prepares_out is not None:
+        prepares = self._meta_function is not None or self._prepares_out is not None
+        if prepares and not self._prepares_late:
             raws = self._prepared(out, args, raws)
         if self._validate_out is not None:
             self._check_out(out, raws)
         self._check_memory_of_out(out, args)
+        if prepares and self._prepares_late:
+            raws = self._prepared(out, args, raws)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         # TensorIterator does not resize an output that is an operand, too.
         resizes = not (self.elementwise and any(value is out for value in present))

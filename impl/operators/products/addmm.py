@@ -17,7 +17,13 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.formula_helpers import multiplied, times
-from impl.kernels.casting import check_numbers, converted, discards, storable, without_imaginary_part
+from impl.kernels.casting import (
+    check_numbers,
+    converted,
+    discards,
+    storable,
+    without_imaginary_part,
+)
 from impl.kernels.reduced_precision import widened
 from impl.operators.products.matmul import (
     bmm,
