@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.dtypes import DIFFERENTIABLE, result_dtype
+from impl.core.dtypes import DIFFERENTIABLE, FLOATING, get_default_dtype, result_dtype
 from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
@@ -28,6 +28,7 @@ from impl.dispatch.out import (
     fit,
     set_output,
     warn_discarded,
+    warn_of_temporary,
     warn_temporary,
     write_out,
 )
@@ -63,6 +64,7 @@ class OperatorWrites(OutputLayout):
     _validate_out: Any = None  # checks the dtype of out= and the raw arguments
     _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
+    _cast_late = False  # whether such an out= is resized only after the kernel has run
     _kernel_on_shared_memory = None  # the kernel for an operand in the memory that is written
     _meta_function = None  # the shape and dtype of the result, from the raw arguments
     _rereads = True  # whether the kernel looks at the sizes of an operand that is out=
@@ -77,21 +79,21 @@ class OperatorWrites(OutputLayout):
         return kernel
 
     def structured(self, meta, rereads: bool = True, late: bool = False):
-        """Register the meta function of a structured kernel: it takes the raw arguments, raises what
-        torch raises before it looks at `out=`, and returns the shape and dtype of the result.
+        """Register the meta function of a structured kernel: it takes the raw arguments, raises
+        what torch raises before it looks at `out=`, and returns the shape and dtype of the result.
 
         Then `out=` is refused for another dtype, and resized; what the kernel refuses it refuses
         when `out=` has its new shape. With None for the dtype any one is resized. An operand that
-        is `out=` has that shape too when the kernel `rereads` it. An operator that is not structured
-        may do all this `late`, after it has looked at the dtype and the memory of `out=`.
+        is `out=` has that shape too when the kernel `rereads` it. An operator that is not
+        structured may do all this `late`, after it has looked at the dtype and memory of `out=`.
         """
         self._meta_function, self._rereads, self._prepares_late = meta, rereads, late
         return meta
 
-    def prepares_out(self, prepare):
+    def prepares_out(self, prepare, late: bool = False):
         """Register what torch does to `out=` before the kernel runs: from `out=` and the raw
-        arguments it makes those that the kernel gets."""
-        self._prepares_out = prepare
+        arguments it makes those that the kernel gets. It may be done `late`, as in `structured`."""
+        self._prepares_out, self._prepares_late = prepare, late
         return prepare
 
     def inplace(self, *args):
@@ -211,7 +213,7 @@ class OperatorWrites(OutputLayout):
             raise
         if not resizes:
             memory_overlap.check_shape(out._raw.shape, np.shape(raw))
-        if self._casts_out:
+        if self._casts_out and not self._cast_late:
             warn_temporary(out, raw, common_dtype(raw, present))
         self._write_out(out, raw, args, raws, strided)
         if self._casts_out or self.compares:
@@ -310,14 +312,29 @@ class OperatorWrites(OutputLayout):
                     shape = broadcast_shapes(*map(np.shape, present))
                     if not resizes:
                         memory_overlap.check_shape(target._raw.shape, shape)
-                if self.promote is not None and not self.compares:
+                if (self.promote is not None or self._casts_out) and not self.compares:
                     memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
                 if self.elementwise and resizes and not self.grows:
-                    fit(target, shape)
+                    self._fit_before_kernel(target, shape, present)
             written = getattr(error, "written", None)
             if written is not None and not resizes:  # until there
                 target._array()[...] = written
             raise
+
+    def _fit_before_kernel(self, target: Tensor, shape, present) -> None:
+        """Resize `out=`, as TensorIterator does before the kernel refuses a dtype."""
+        if self._casts_out:
+            common = self._computed_in(present)
+            warn_of_temporary(target, shape, common)
+            if self._cast_late and target._raw.dtype != common:
+                return
+        fit(target, shape)
+
+    def _computed_in(self, present) -> np.dtype:
+        """The NumPy dtype in which TensorIterator computes."""
+        common = result_dtype(present)
+        floats = self.promote == "float" and common.category < FLOATING
+        return get_default_dtype().numpy if floats else common.numpy
 
     def _common(self, raws) -> np.dtype:
         """The NumPy dtype that the operands have in common."""

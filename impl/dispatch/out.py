@@ -160,9 +160,14 @@ def warn_temporary(out: Tensor, value, common: np.dtype) -> None:
     """Warn of a temporary tensor that TensorIterator resizes, besides an `out=` that is cast from
     the operands' `common` dtype. Raises RuntimeError for a dtype that it cannot be cast to."""
     check_cast(value.dtype, out._raw.dtype)
+    warn_of_temporary(out, value.shape, common)
+
+
+def warn_of_temporary(out: Tensor, shape, common: np.dtype) -> None:
+    """`warn_temporary` for a result of that shape."""
     cast = out._raw.dtype not in (common, np.bool_)
-    if cast and out._raw.shape != value.shape and out._raw.size:
-        warn_resized(out._raw.shape, value.shape)
+    if cast and out._raw.shape != shape and out._raw.size:
+        warn_resized(out._raw.shape, shape)
 
 
 def warn_discarded(out: Tensor, common: np.dtype) -> None:

@@ -317,7 +317,7 @@ def _addbmm_base(self, batch1, batch2):
 
 @addbmm.prepares_out
 def _copy_base(out, self, batch1, batch2, beta, alpha):
-    """The added tensor is copied to `out=`, to which one matrix product after the other is added."""
+    """Copy the added tensor to `out=`, to which one matrix product after the other is added."""
     base = _addbmm_base(self, batch1, batch2)
     if out._raw.shape != base.shape:
         resize(out, base.shape)
