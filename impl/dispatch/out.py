@@ -271,20 +271,24 @@ def like_tuple(result: tuple, values: list) -> tuple:
     return getattr(type(result), "out_type", tuple)(values)
 
 
-def working_dtype(name: str, out, dtype, *inputs, text: str | None = None):
+def working_dtype(name: str, out, dtype, *inputs, text: str | None = None, shape=None):
     """The dtype that a reduction computes in (ATen's infer_dtype_from_optional): `dtype`, or where
     that is None the dtype of `out=`.
 
     Raises RuntimeError where both are given and differ, with a `text` that may name them, and as
-    `check_out` does.
+    `check_out` does. `out=` is then given the `shape` that a function returns, which may refuse
+    dimensions before that.
     """
     if not isinstance(out, Tensor):
         return dtype
     check_out(name, out, any(requires_grad(value) for value in inputs))
+    sizes = None if shape is None else shape()
     if dtype is not None and dtype is not out.dtype:
         if text:
             raise RuntimeError(text.format(dtype.legacy, out.dtype.legacy))
         check_dtypes((out,), dtype)
+    if sizes is not None:
+        fit(out, sizes)
     return out.dtype
 
 
@@ -334,13 +338,18 @@ def storing_same(*texts: str, order=None):
         outs, results = (out, result) if isinstance(result, tuple) else ((out,), (result,))
         if isinstance(outs, (tuple, list)) and len(outs) == len(results):
             for place in order or range(len(texts)):
-                one, expected = outs[place], results[place].dtype
-                if isinstance(one, Tensor) and one.dtype is not expected:
-                    types = messages.tensor_type(expected), messages.tensor_type(one.dtype)
-                    raise RuntimeError(texts[place].format(expected, one.dtype, *types))
+                check_same(texts[place], outs[place], results[place].dtype)
         return store(name, out, result)
 
     return storing
+
+
+def check_same(text: str, out, expected) -> None:
+    """Raise RuntimeError for an `out=` of another dtype, with a text that may name the `expected`
+    one and that of `out=`, and the types of such tensors."""
+    if isinstance(out, Tensor) and out.dtype is not expected:
+        types = messages.tensor_type(expected), messages.tensor_type(out.dtype)
+        raise RuntimeError(text.format(expected, out.dtype, *types))
 
 
 def typed_out(*texts: str):
