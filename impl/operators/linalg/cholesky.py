@@ -7,6 +7,8 @@ although only one triangle of A is read.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core.return_types import return_type
@@ -112,6 +114,13 @@ def cholesky_inverse(self: Array, upper=False) -> Array:
 
 
 cholesky_inverse.checks_out(castable_out("cholesky_inverse"))
+
+
+@functools.partial(cholesky_inverse.prepares_out, late=True)
+def _prepare_inverse(out, self, upper):
+    lapack.check_square("cholesky_inverse", self)
+    lapack.fit_matrices(out, self.shape, self.dtype)
+    return [self, upper]
 
 
 def _inverse_backward(F, grad, factor, upper, inverse):

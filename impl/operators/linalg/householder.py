@@ -206,10 +206,12 @@ def householder_product(input, tau, *, out=None):
         raise RuntimeError(
             f"{name}: tau dtype {tau.dtype.legacy} does not match input dtype {input.dtype.legacy}"
         )
+    if out is not None:
+        check_castable(name, out, input)
+        lapack.fit_matrices(out, vectors.shape, vectors.dtype)
     result = linalg_householder_product(input, tau)
     if out is None:
         return result
-    check_castable(name, out, result)
     return store("linalg_householder_product", out, result)
 
 
@@ -273,6 +275,13 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has "
                 f"dtype{input.dtype.legacy} and {name} has dtype {given.dtype.legacy}"
             )
+    if out is not None:
+        if out._raw.dtype != input._raw.dtype:
+            raise RuntimeError(
+                "torch.ormqr: Expected input and result to have the same dtype, but input has "
+                f"dtype{input.dtype.legacy} and result has dtype {out.dtype.legacy}"
+            )
+        lapack.fit_matrices(out, other._raw.shape, other._raw.dtype)
     result = ormqr_product(input, tau, other, left, transpose)
     return stored("ormqr", out, result)
 

@@ -19,6 +19,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import fit, set_output
 from impl.tensor.batched_tensor import physical
 from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.tensor import Tensor
@@ -56,6 +57,18 @@ def column_major_strides(shape) -> tuple[int, ...]:
     *batch, rows, columns = shape
     *steps, step, one = contiguous_strides((*batch, columns, rows))
     return (*steps, one, step)
+
+
+def set_matrices(out, shape, dtype) -> None:
+    """`set_output` of a structured kernel whose result is column-major matrices."""
+    set_output(out, shape, dtype, column_major_strides(shape))
+
+
+def fit_matrices(out, shape, dtype) -> None:
+    """Resize `out=` to matrices: LAPACK writes to an empty tensor of the `dtype`, which is then
+    column-major, while a copy of its result goes to any other."""
+    written = not out._raw.size and out._raw.dtype == dtype
+    fit(out, tuple(shape), column_major_strides(shape) if written else None)
 
 
 def empty(shape, dtype) -> np.ndarray:

@@ -11,7 +11,7 @@ from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import check_dtypes, store_exactly
+from impl.dispatch.out import set_output, store_exactly
 from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together
@@ -77,7 +77,12 @@ def ldl_factor(input, *, hermitian=False, out=None):
 def _factors(input: Tensor, hermitian: bool, out):
     lapack.check_square("torch.linalg.ldl_factor_ex", input._raw)
     not_implemented.check_floating("torch.linalg.ldl_factor_ex", input._raw)
-    check_dtypes(out, input.dtype, int32, int32)
+    if out is not None:
+        lapack.set_matrices(out[0], input._raw.shape, input._raw.dtype)
+        for one, shape in zip(
+            out[1:], (input._raw.shape[:-1], input._raw.shape[:-2]), strict=False
+        ):
+            set_output(one, shape, int32.numpy)
     return FactorsEx(linalg_ldl_factor_ex(input, hermitian))
 
 

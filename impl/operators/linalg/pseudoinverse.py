@@ -219,13 +219,16 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     if out is not None:
         if tol is None:
             _require_sizes(A, atol, rtol)
-        check_castable(name, out, new(np.int64(0)))
     lapack.check_matrices(name, A._raw, "input")
+    if out is not None:
+        fit(out, A._raw.shape[:-2])
     if tol is not None:
         atol, rtol = tol, 0.0
     if rtol is None and (A.dtype.category < FLOATING or A._raw.dtype in REDUCED):
         raise RuntimeError("This function doesn't handle types other than float and double")
     absolute, relative = _tolerances(name, A, atol, rtol)
+    if out is not None:
+        check_castable(name, out, new(np.int64(0)))
     if A._raw.size:
         found = eigvalsh(A.detach()) if hermitian else svdvals(A.detach())
         sizes = np.abs(found._raw)

@@ -13,7 +13,7 @@ from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
-from impl.dispatch.out import check_castable, named_out, store, stored
+from impl.dispatch.out import check_castable, fit, named_out, store, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
 
@@ -150,8 +150,11 @@ def geqrf(input, *, out=None):
     """
     if input._raw.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    if out is not None:
+        check_castable("torch.geqrf", out, Reflections((input, input)), "a", "tau")
+        lapack.fit_matrices(out[0], input._raw.shape, input._raw.dtype)
+        fit(out[1], (*input._raw.shape[:-2], min(input._raw.shape[-2:])))
     result = Reflections(geqrf_pair(input))
     if out is None:
         return result
-    check_castable("torch.geqrf", out, result, "a", "tau")
     return store("geqrf", out, result)
