@@ -93,7 +93,7 @@ def linalg_cholesky(input, *, upper=False, out=None):
 # -- from a factor --------------------------------------------------------------------------------
 
 
-@operator(out=True, fresh=True, autocast="fp32", lays_out=True, batching="leading")
+@operator(out=True, fresh=True, autocast="fp32", batching="leading")
 def cholesky_inverse(self: Array, upper=False) -> Array:
     """The inverse of L L^H, of U^H U if `upper`, from the factor (torch.cholesky_inverse).
 
@@ -119,7 +119,7 @@ cholesky_inverse.checks_out(castable_out("cholesky_inverse"))
 @functools.partial(cholesky_inverse.prepares_out, late=True)
 def _prepare_inverse(out, self, upper):
     lapack.check_square("cholesky_inverse", self)
-    lapack.fit_matrices(out, self.shape, self.dtype)
+    lapack.fit_empty(out, self.shape, self.dtype)
     return [self, upper]
 
 

@@ -131,7 +131,8 @@ def eig(A, *, out=None):
         return result
     check_castable("torch.linalg.eig", out, result, "eigenvalues", "eigenvectors")
     fit(out[0], result[0]._raw.shape)
-    lapack.fit_matrices(out[1], result[1]._raw.shape, result[1]._raw.dtype)
+    lapack.fit_empty(out[1], result[1]._raw.shape, result[1]._raw.dtype)
+    fit(out[1], result[1]._raw.shape)
     return store("linalg_eig", out, result)
 
 

@@ -16,7 +16,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, unless_recorded, written
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.out import check_castable, named_out, store, stored
+from impl.dispatch.out import check_castable, fit, named_out, store, stored
 from impl.operators.linalg import lapack
 from impl.tensor.tensor import new
 
@@ -208,10 +208,11 @@ def householder_product(input, tau, *, out=None):
         )
     if out is not None:
         check_castable(name, out, input)
-        lapack.fit_matrices(out, vectors.shape, vectors.dtype)
+        lapack.fit_empty(out, vectors.shape, vectors.dtype)
     result = linalg_householder_product(input, tau)
     if out is None:
         return result
+    fit(out, vectors.shape)
     return store("linalg_householder_product", out, result)
 
 
@@ -281,8 +282,10 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
                 "torch.ormqr: Expected input and result to have the same dtype, but input has "
                 f"dtype{input.dtype.legacy} and result has dtype {out.dtype.legacy}"
             )
-        lapack.fit_matrices(out, other._raw.shape, other._raw.dtype)
+        lapack.fit_empty(out, other._raw.shape, other._raw.dtype)
     result = ormqr_product(input, tau, other, left, transpose)
+    if out is not None:
+        fit(out, other._raw.shape)
     return stored("ormqr", out, result)
 
 

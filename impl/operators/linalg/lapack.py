@@ -64,11 +64,11 @@ def set_matrices(out, shape, dtype) -> None:
     set_output(out, shape, dtype, column_major_strides(shape))
 
 
-def fit_matrices(out, shape, dtype) -> None:
-    """Resize `out=` to matrices: LAPACK writes to an empty tensor of the `dtype`, which is then
-    column-major, while a copy of its result goes to any other."""
-    written = not out._raw.size and out._raw.dtype == dtype
-    fit(out, tuple(shape), column_major_strides(shape) if written else None)
+def fit_empty(out, shape, dtype) -> None:
+    """Resize an empty `out=` of the `dtype` to column-major matrices, to which LAPACK writes; any
+    other gets a copy of its result, and is row-major if it has to be resized."""
+    if not out._raw.size and out._raw.dtype == dtype:
+        fit(out, tuple(shape), column_major_strides(shape))
 
 
 def empty(shape, dtype) -> np.ndarray:

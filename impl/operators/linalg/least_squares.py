@@ -181,7 +181,11 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     result = LeastSquares(linalg_lstsq(input, b, rcond, driver))
     if out is None:
         return result
-    if any(one.dtype is not value.dtype for one, value in zip(out, expected, strict=True)):
+    dtypes = [value.dtype for value in expected]
+    if any(
+        one.dtype is not dtype or (one._raw.size and one._raw.shape != value._raw.shape)
+        for one, dtype, value in zip(out, dtypes, result, strict=True)
+    ):
         fit(out[0], result.solution._raw.shape)  # by way of a copy, and so row-major
     return store("linalg_lstsq", out, result)
 

@@ -92,6 +92,7 @@ def frobenius_norm(input, dim, keepdim=False, *, out=None):
         )
     if out is not None:
         refuse_links("norm", input, out)
+        require_real_or_complex(input._raw.dtype)
         fit(out, reduced_shape(input._raw.shape, wrap_dims(dims, input._raw.ndim), keepdim))
     result = norm_dims(input, 2, dims, keepdim)
     return result if out is None else store_exactly("norm", out, result)

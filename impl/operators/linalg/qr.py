@@ -152,9 +152,11 @@ def geqrf(input, *, out=None):
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     if out is not None:
         check_castable("torch.geqrf", out, Reflections((input, input)), "a", "tau")
-        lapack.fit_matrices(out[0], input._raw.shape, input._raw.dtype)
-        fit(out[1], (*input._raw.shape[:-2], min(input._raw.shape[-2:])))
+        if all(not one._raw.size and one.dtype is input.dtype for one in out):
+            lapack.fit_empty(out[0], input._raw.shape, input._raw.dtype)
+            fit(out[1], (*input._raw.shape[:-2], min(input._raw.shape[-2:])))
     result = Reflections(geqrf_pair(input))
     if out is None:
         return result
+    fit(out[0], input._raw.shape)
     return store("geqrf", out, result)

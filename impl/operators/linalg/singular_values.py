@@ -275,6 +275,9 @@ def svd(input, some=True, compute_uv=True, *, out=None):
             f"linalg.svd: input should have at least 2 dimensions, but has {len(shape)} dimensions "
             "instead"
         )
+    transposes = 0
+    if out is not None:  # ATen also transposes V, before and after, where it holds matrices
+        transposes = compute_uv + (compute_uv and out[2]._raw.ndim > 1)
     if compute_uv:
         U, S, Vh = _decomposed(input, not some, True, None, out)
     else:
@@ -283,8 +286,6 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
     if out is None:
         return result
-    # ATen also transposes it, before and after, where it holds matrices.
-    transposes = compute_uv + (compute_uv and out[2]._raw.ndim > 1)
     if compute_uv and out[2]._raw.shape != result.V._raw.shape:
         resize(out[2], result.V._raw.shape, result.V._strides)
     stored = store_exactly("_linalg_svd", out, result)

@@ -10,13 +10,14 @@ import warnings
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, written
 from impl.dispatch.out import check_same, fit, named_out, stored
-from impl.kernels.casting import converted
+from impl.kernels.casting import converted, discards
 from impl.operators.linalg import lapack
 
 
@@ -88,7 +89,11 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
         batch = broadcast_shapes(input._raw.shape[:-2], B._raw.shape[:-2])
         shape = (*batch, *B._raw.shape[-2:])
         fit(out, shape, lapack.column_major_strides(shape))
-        lapack.require_kernel(B._raw.astype(input._raw.dtype), "triangular_solve_cpu")
+    if discards(B._raw.dtype, input._raw.dtype):
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
+    if out is not None:
+        if B._raw.size:
+            lapack.require_kernel(np.empty(1, input._raw.dtype), "triangular_solve_cpu")
         check_same("expected scalar type {0.legacy} but found {1.legacy}", out, input.dtype)
     result = solution(tensor_ops, input, B, upper, left, unitriangular)
     return stored("linalg_solve_triangular", out, result)
