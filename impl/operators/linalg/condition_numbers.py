@@ -34,7 +34,7 @@ def cond(A, p=None, *, out=None):
 
 
 def _condition_number(A: Tensor, p) -> Tensor:
-    if p in ("fro", "nuc"):
+    if isinstance(p, str):
         lapack.check_square(f"linalg.cond(ord={p})", A._raw)
     if A._raw.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")

@@ -181,10 +181,10 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     result = LeastSquares(linalg_lstsq(input, b, rcond, driver))
     if out is None:
         return result
-    dtypes = [value.dtype for value in expected]
     if any(
-        one.dtype is not dtype or (one._raw.size and one._raw.shape != value._raw.shape)
-        for one, dtype, value in zip(out, dtypes, result, strict=True)
+        out[i].dtype is not expected[i].dtype
+        or (out[i]._raw.size and out[i]._raw.shape != result[i]._raw.shape)
+        for i in (0, 2)
     ):
         fit(out[0], result.solution._raw.shape)  # by way of a copy, and so row-major
     return store("linalg_lstsq", out, result)

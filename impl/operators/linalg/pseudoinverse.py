@@ -49,7 +49,7 @@ def _tolerance(name: str, argument: str, value, kind: np.dtype):
     return value._raw.astype(kind)
 
 
-def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
+def _tolerances(name: str, A: Tensor, atol, rtol, label: str = "rtol") -> tuple:
     """The absolute and the relative tolerance as arrays.
 
     The relative one is zero by default where a positive absolute one is given, else the machine
@@ -57,7 +57,8 @@ def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
     """
     kind = real_of(A.dtype).numpy
     absolute, relative = (
-        _tolerance(name, label, value, kind) for label, value in (("atol", atol), ("rtol", rtol))
+        _tolerance(name, argument, value, kind)
+        for argument, value in (("atol", atol), (label, rtol))
     )
     if relative is None:
         roundings = np.finfo(kind).eps * max(A._raw.shape[-2:])
@@ -181,7 +182,8 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         atol, rtol = 0.0, rcond
     if hermitian and A._raw.size:
         lapack.check_square("linalg.eigh", A._raw)
-    result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
+    label = "rtol" if rcond is None else "rcond"
+    result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol, label), hermitian)
     if out is None:
         return result
     return (copy_out if numbers else store)("linalg_pinv", out, result)
@@ -216,9 +218,8 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     Raises RuntimeError as `pinv`.
     """
     name = "torch.linalg.matrix_rank"
-    if out is not None:
-        if tol is None:
-            _require_sizes(A, atol, rtol)
+    if out is not None and tol is None:
+        _require_sizes(A, atol, rtol)
     lapack.check_matrices(name, A._raw, "input")
     if out is not None:
         fit(out, A._raw.shape[:-2])

@@ -219,7 +219,10 @@ def _set_outputs(out, A, full_matrices: bool) -> None:
     k = min(rows, columns)
     left, right = (rows, columns) if full_matrices else (k, k)
     lapack.set_matrices(out[0], (*batch, rows, left), A.dtype)
-    lapack.set_matrices(out[2], (*batch, right, columns), A.dtype)
+    if out[2]._raw.shape != (*batch, columns, right):  # which is transposed before, in `svd`
+        lapack.set_matrices(out[2], (*batch, right, columns), A.dtype)
+    else:
+        set_output(out[2], out[2]._raw.shape, A.dtype)
     set_output(out[1], (*batch, k), A.real.dtype)
 
 

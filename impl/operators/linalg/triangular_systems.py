@@ -89,7 +89,7 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
         batch = broadcast_shapes(input._raw.shape[:-2], B._raw.shape[:-2])
         shape = (*batch, *B._raw.shape[-2:])
         fit(out, shape, lapack.column_major_strides(shape))
-    if discards(B._raw.dtype, input._raw.dtype):
+    if discards(B._raw.dtype, (input if out is None else out)._raw.dtype):
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
     if out is not None:
         if B._raw.size:
