@@ -24,6 +24,7 @@ from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
 from impl.dispatch.out import (
+    all_inference,
     check_out,
     fit,
     set_output,
@@ -194,7 +195,8 @@ class OperatorWrites(OutputLayout):
             record = underived_write(f"aten::{self.name}", given, (out,))
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))
-            check_out(self.name, out, linked, plain=not self.grad_inputs)
+            plain = not self.grad_inputs or all_inference((args, out))
+            check_out(self.name, out, linked, plain)
         prepares = self._meta_function is not None or self._prepares_out is not None
         if prepares and not self._prepares_late:
             raws = self._prepared(out, args, raws)

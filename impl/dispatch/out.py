@@ -92,9 +92,18 @@ def _refuse_dispatched(name: str, out) -> None:
 
 def refuse_links(name: str, *values) -> None:
     """Raise RuntimeError, with the operator's name, if grad mode is on and one of the values, or of
-    those in a list, requires grad: the arguments and `out=` of an operator with a derivative."""
-    if STATE.enabled and _links(values):
+    those in a list, requires grad: the arguments and `out=` of an operator with a derivative.
+
+    For inference tensors alone torch's autograd is not asked; the write is refused later."""
+    if STATE.enabled and _links(values) and not all_inference(values):
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
+
+
+def all_inference(value) -> bool:
+    """Whether a value, or all those in a list, are inference tensors, if they are tensors."""
+    if isinstance(value, (tuple, list)):
+        return all(map(all_inference, value))
+    return not isinstance(value, Tensor) or value._inference
 
 
 def _links(value) -> bool:

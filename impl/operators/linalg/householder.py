@@ -297,6 +297,8 @@ def _check_ormqr(vectors, factors, other, left: bool) -> None:
     side = -2 if left else -1
     if other.shape[side] != vectors.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    if not factors.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     if factors.shape[-1] != min(other.shape[side], vectors.shape[-1]):
         raise RuntimeError(
             f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"

@@ -130,6 +130,8 @@ def _check_solvable(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
     factors, given, right = LD._raw, pivots._raw, B._raw
     lapack.check_square("torch.linalg.ldl_solve", factors)
     not_implemented.check_floating("torch.linalg.ldl_solve", factors)
+    if not right.ndim:
+        raise IndexError("Dimension specified as -2 but tensor has no dimensions")
     wrap_dim(-2, right.ndim)
     check_together("torch.linalg.ldl_solve", right, factors)
     if given.shape != factors.shape[:-1]:
