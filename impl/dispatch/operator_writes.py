@@ -70,7 +70,7 @@ class OperatorWrites(OutputLayout):
     _meta_function = None  # the shape and dtype of the result, from the raw arguments
     _rereads = True  # whether the kernel looks at the sizes of an operand that is out=
     _prepares_late = False  # whether that follows the checks of the dtype and memory of out=
-    _prepares_out = None  # what is done to out= before the kernel runs
+    _prepares_out = None  # the preparation of out= before the kernel runs
 
     def on_shared_memory(self, kernel):
         """Register the kernel of a write in place or to `out=` whose memory an operand has a part
@@ -80,20 +80,20 @@ class OperatorWrites(OutputLayout):
         return kernel
 
     def structured(self, meta, rereads: bool = True, late: bool = False):
-        """Register the meta function of a structured kernel: it takes the raw arguments, raises
-        what torch raises before it looks at `out=`, and returns the shape and dtype of the result.
+        """Register the meta function of a structured kernel: from the raw arguments it returns the
+        shape and the dtype of the result, or raises the errors that come before any of `out=`.
 
-        Then `out=` is refused for another dtype, and resized; what the kernel refuses it refuses
-        when `out=` has its new shape. With None for the dtype any one is resized. An operand that
-        is `out=` has that shape too when the kernel `rereads` it. An operator that is not
-        structured may do all this `late`, after it has looked at the dtype and memory of `out=`.
+        Then `out=` is refused for another dtype, and resized; so it has its new shape when the
+        kernel refuses an operand. With None for the dtype any one is resized. An operand that is
+        `out=` has that shape too when the kernel `rereads` it. An operator that is not structured
+        may do all this `late`, after it has looked at the dtype and memory of `out=`.
         """
         self._meta_function, self._rereads, self._prepares_late = meta, rereads, late
         return meta
 
     def prepares_out(self, prepare, late: bool = False):
-        """Register what torch does to `out=` before the kernel runs: from `out=` and the raw
-        arguments it makes those that the kernel gets. It may be done `late`, as in `structured`."""
+        """Register a preparation of `out=` before the kernel runs: a function of it and of the raw
+        arguments that returns the kernel's own. It may be done `late`, as in `structured`."""
         self._prepares_out, self._prepares_late = prepare, late
         return prepare
 

@@ -219,8 +219,8 @@ def fit(out: Tensor, shape, strides=None) -> None:
 
 
 def set_output(out: Tensor, shape, dtype: np.dtype | None, strides=None) -> None:
-    """Do to `out=` what a structured kernel does once it has looked at its operands (set_output):
-    raise RuntimeError for another dtype, unless it is None, and resize."""
+    """Resize `out=`, as a structured kernel does once it has looked at its operands (set_output).
+    Raises RuntimeError for another dtype, unless that is None."""
     if dtype is not None and dtype != out._raw.dtype:
         expected, got = BY_NUMPY[dtype].c_name, BY_NUMPY[out._raw.dtype].c_name
         raise RuntimeError(messages.OUT_DTYPE.format(expected, got))

@@ -272,8 +272,8 @@ def reject_vector_dtypes(base, mat, vec) -> None:
 
 
 def _mv_meta(self, vec, out=None):
-    """The shape and dtype of the product. What is multiplied is added to `out=` itself if that may
-    have the product's size already."""
+    """The shape and dtype of the product, which torch adds to `out=` itself if that may have the
+    product's size already, and else to a new tensor."""
     require_dims(0, self.ndim)
     if self.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")

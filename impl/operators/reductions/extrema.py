@@ -322,7 +322,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
 
 
 def _check_extremes(input: Tensor, out) -> None:
-    """Raise what torch raises before it looks at dimensions."""
+    """Raise the errors that come before those of dimensions."""
     if not is_disjoint(*out):
         raise ValueError("aminmax(): the `min` and `max` out= tensors must not overlap.")
     refuse_links("aminmax", input, out)
