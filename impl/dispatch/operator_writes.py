@@ -230,7 +230,10 @@ class OperatorWrites(OutputLayout):
         (see `structured` and `prepares_out`)."""
         try:
             if self._meta_function is not None:
-                set_output(out, *self._meta_function(*raws))
+                shape, dtype, *strides = self._meta_function(*raws)
+                on_meta = any(is_meta(raws[i]) for i in self.tensor_positions)
+                device = None if dtype is None else "meta" if on_meta else "cpu"
+                set_output(out, shape, dtype, *(strides or (None,)), device)
                 if self._rereads and any(value is out for value in args):
                     raws, _, _ = self._unwrap(args)
             if self._prepares_out is not None:
@@ -276,6 +279,8 @@ class OperatorWrites(OutputLayout):
         except RuntimeError:
             if not self._out_first:
                 self._look_at_operands(raws)
+                if self.elementwise and not self.memory.within:
+                    memory_overlap.check_overlap(out)
             raise
 
     def _look_at_operands(self, raws) -> None:

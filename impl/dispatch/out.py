@@ -187,10 +187,11 @@ def warn_discarded(out: Tensor, common: np.dtype) -> None:
 
 def fill_out(out: Tensor, value) -> None:
     """Store a factory's value in `out`, which is resized to its shape without a warning if it has
-    another one."""
+    another one; it may be on the meta device, or expanded."""
     if out._raw.shape != np.shape(value):
         resize(out, np.shape(value), None)
-    write_out(out, value)
+    check_cast(value.dtype, out._raw.dtype)
+    write(out, value)
 
 
 def copy_out(name: str, out, result: Tensor, counts_resize: bool = False):
@@ -218,12 +219,18 @@ def fit(out: Tensor, shape, strides=None) -> None:
     resize(out, shape, None if strides is None or has_zero_strides(shape, strides) else strides)
 
 
-def set_output(out: Tensor, shape, dtype: np.dtype | None, strides=None) -> None:
+def set_output(
+    out: Tensor, shape, dtype: np.dtype | None, strides=None, device: str | None = None
+) -> None:
     """Resize `out=`, as a structured kernel does once it has looked at its operands (set_output).
-    Raises RuntimeError for another dtype, unless that is None."""
+    Raises RuntimeError for another dtype or device, unless that is None."""
     if dtype is not None and dtype != out._raw.dtype:
         expected, got = BY_NUMPY[dtype].c_name, BY_NUMPY[out._raw.dtype].c_name
         raise RuntimeError(messages.OUT_DTYPE.format(expected, got))
+    if device is not None and out.device.type != device:
+        raise RuntimeError(
+            f"Expected out tensor to have device {device}, but got {out.device} instead"
+        )
     fit(out, tuple(shape), strides)
 
 

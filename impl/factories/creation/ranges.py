@@ -16,12 +16,15 @@ from impl.factories.creation.options import factory, publish, type_of
 from impl.kernels import libm
 from impl.kernels.casting import filled, storable
 from impl.kernels.fused_multiply_add import fused
+from impl.tensor.memory_overlap import check_overlap
 from impl.tensor.tensor import Tensor
 from impl.tensor.write import resize
 
 
 def _fill_range(out: Tensor, value) -> None:
-    """Store the numbers in `out`, which keeps its shape if it has as many elements."""
+    """Store the numbers in `out`, which keeps its shape if it has as many elements. Raises
+    RuntimeError for an expanded one."""
+    check_overlap(out)
     fill_out(out, value.reshape(out._raw.shape) if out._raw.size == value.size else value)
 
 

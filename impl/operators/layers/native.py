@@ -44,8 +44,8 @@ def _prepare_outputs(
     check_mixed(input._raw, *(None if value is None else value._raw for value in given))
     for one in out[1:] if training else ():
         fit(one, (input._raw.shape[1],))
-    if weight is None or weight.dtype is input.dtype:
-        for one in out:
+    if training and (weight is None or weight.dtype is input.dtype):
+        for one in out[1:]:
             check_same(_ANOTHER, one, input.dtype)
 
 

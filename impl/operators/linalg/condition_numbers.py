@@ -54,7 +54,7 @@ def _condition_number(A: Tensor, p) -> Tensor:
     if p == "nuc":
         values = svdvals(A)
         return values.sum(-1) * values.reciprocal().sum(-1)
-    check_floating("linalg.inv", A._raw)
+    check_floating("linalg.inv", A._raw, low_precision=False)
     inverse, infos = linalg_inv_ex(A)
     # torch overwrites inverses of singular matrices in place, after the inverse was saved; backward
     # through these norms therefore raises.

@@ -64,6 +64,12 @@ def set_matrices(out, shape, dtype) -> None:
     set_output(out, shape, dtype, column_major_strides(shape))
 
 
+def set_solution(out, A, B, column_major: bool = True) -> None:
+    """`set_output` for the solution of a system of equations, matrices of the sizes of B."""
+    shape = (*broadcast_shapes(A.shape[:-2], B.shape[:-2]), *B.shape[-2:])
+    set_output(out, shape, B.dtype, column_major_strides(shape) if column_major else None)
+
+
 def fit_empty(out, shape, dtype) -> None:
     """Resize an empty `out=` of the `dtype` to column-major matrices, to which LAPACK writes; any
     other gets a copy of its result, and is row-major if it has to be resized."""

@@ -119,6 +119,8 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 
     def compute() -> Tensor:
         _check_solvable(LD, pivots, B)
+        if out is not None:
+            lapack.set_solution(out, LD._raw, B._raw)
         return linalg_ldl_solve(LD, pivots, B, hermitian)
 
     if out is None:

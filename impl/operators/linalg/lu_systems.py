@@ -133,6 +133,8 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
             f"pivots with shape {[*given]} instead"
         )
+    if out is not None:
+        lapack.set_solution(out, factors, right, column_major=left)
     result = linalg_lu_solve(LU, pivots, B, left, adjoint)
     return stored("linalg_lu_solve", out, result)
 

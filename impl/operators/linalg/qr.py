@@ -13,7 +13,7 @@ from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
-from impl.dispatch.out import check_castable, fit, named_out, store, stored
+from impl.dispatch.out import check_castable, fit, named_out, set_output, store, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
 
@@ -115,6 +115,14 @@ def qr(A, mode="reduced", *, out=None):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
             "or 'complete'"
         )
+    if out is not None:
+        *batch, rows, columns = A._raw.shape
+        k = rows if mode == "complete" else min(rows, columns)
+        if mode == "r":
+            set_output(out[0], (0,), A._raw.dtype)
+        else:
+            lapack.set_matrices(out[0], (*batch, rows, k), A._raw.dtype)
+        lapack.set_matrices(out[1], (*batch, k, columns), A._raw.dtype)
     result = Factors(linalg_qr(A, mode))
     return stored("linalg_qr", out, result)
 

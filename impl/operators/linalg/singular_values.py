@@ -214,9 +214,12 @@ linalg_svd.forward(U=_left_tangent, S=_values_tangent, Vh=_right_tangent)
 
 
 def _set_outputs(out, A, full_matrices: bool) -> None:
-    """Check the dtypes of U, S and Vh, and resize them, in ATen's order."""
+    """Check the dtypes of U, S and Vh, and resize them, in ATen's order; or of S alone."""
     *batch, rows, columns = A.shape
     k = min(rows, columns)
+    if isinstance(out, Tensor):
+        set_output(out, (*batch, k), A.real.dtype)
+        return
     left, right = (rows, columns) if full_matrices else (k, k)
     lapack.set_matrices(out[0], (*batch, rows, left), A.dtype)
     if out[2]._raw.shape != (*batch, columns, right):  # which is transposed before, in `svd`
@@ -258,7 +261,7 @@ def decomposed(A, full_matrices=True, *, driver=None, out=None):
 @named_out("_linalg_svd")
 def svdvals(A, *, driver=None, out=None):
     """The singular values (..., k) alone (torch.linalg.svdvals). Errors as `torch.linalg.svd`."""
-    result = _decomposed(A, False, differentiated(A), driver)[1]
+    result = _decomposed(A, False, differentiated(A), driver, out)[1]
     return result if out is None else store_exactly("_linalg_svd", out, result)
 
 

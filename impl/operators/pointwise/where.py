@@ -188,5 +188,5 @@ def _same_as_input(out, self, *rest) -> None:
         )
 
 
-nan_to_num.checks_out(_same_as_input)
+nan_to_num.checks_out(_same_as_input, first=True)
 nan_to_num.gradient(self=lambda F, grad, self: grad * F.isfinite(self))
