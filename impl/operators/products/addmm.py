@@ -367,18 +367,16 @@ addbmm.forward(
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
-    shape, _ = _baddbmm_meta(self, batch1, batch2, beta, alpha)
-    base = expanded_base(self, shape)
+    base = _baddbmm_base(self, batch1, batch2)
     same_batch_dtypes(batch1, batch2)
     no_bool("baddbmm", batch1, batch2)
     blas = "" if is_small(batch1, batch2) else _blas_of(self.dtype)
     return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2), blas)
 
 
-@functools.partial(baddbmm.structured, rereads=False)
-def _baddbmm_meta(self, batch1, batch2, beta, alpha):
-    shape = _size(batch1, 0), _size(batch1, 1), _size(batch2, 2)
-    expanded_base(self, shape)
+def _baddbmm_base(self, batch1, batch2):
+    """The added tensor in the product's shape. Raises RuntimeError for operands that do not fit."""
+    base = expanded_base(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
     if self.dtype != batch1.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {c_name_of(self)}, batch1: "
@@ -386,7 +384,12 @@ def _baddbmm_meta(self, batch1, batch2, beta, alpha):
         )
     check_batches(batch1, batch2)
     check_batch_sizes(batch1, batch2)
-    return shape, batch2.dtype
+    return base
+
+
+@functools.partial(baddbmm.structured, rereads=False)
+def _baddbmm_meta(self, batch1, batch2, beta, alpha):
+    return _baddbmm_base(self, batch1, batch2).shape, batch2.dtype
 
 
 baddbmm.gradient(
