@@ -281,7 +281,8 @@ def cumsum(input, dim, *, dtype=None, out=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    dtype = working_dtype("cumsum", out, dtype, input, shape=_sizes(input, dim))
+    shape = None if out is None else _sizes(input, dim)
+    dtype = working_dtype("cumsum", out, dtype, input, shape=shape)
     if out is not None and dtype is bool_ and not input._raw.size:
         fill_out(out, np.zeros(out._raw.shape, np.bool_))
         return out
@@ -297,7 +298,8 @@ def cumprod(input, dim, *, dtype=None, out=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    dtype = working_dtype("cumprod", out, dtype, input, shape=_sizes(input, dim))
+    shape = None if out is None else _sizes(input, dim)
+    dtype = working_dtype("cumprod", out, dtype, input, shape=shape)
     if out is not None and dtype is bool_ and not input._raw.size:
         fill_out(out, np.zeros(out._raw.shape, np.bool_))
         return out
