@@ -233,7 +233,7 @@ class OperatorWrites(OutputLayout):
                 shape, dtype, *strides = self._meta_function(*raws)
                 on_meta = any(is_meta(raws[i]) for i in self.tensor_positions)
                 device = None if dtype is None else "meta" if on_meta else "cpu"
-                set_output(out, shape, dtype, *(strides or (None,)), device)
+                set_output(out, shape, dtype, strides[0] if strides else None, device)
                 if self._rereads and any(value is out for value in args):
                     raws, _, _ = self._unwrap(args)
             if self._prepares_out is not None:
