@@ -67,12 +67,14 @@ class MemoryOverlap:
             or "none".
         resolves: tensors with the conj or neg bit are copied before the operator sees them, so that
             they share nothing.
+        copied: the first operand is copied to `out=`, which it must not overlap in part.
     """
 
     within: bool | tuple[str, str] = False
     disjoint: bool | Literal["late"] = False
     operands: Literal["others", "second", "all", "none"] = "others"
     resolves: bool = True
+    copied: bool = False
 
 
 @dataclass(frozen=True)

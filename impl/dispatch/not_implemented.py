@@ -156,8 +156,9 @@ def check_floating(name: str, A, low_precision: bool = True) -> None:
 
 
 _OF_KERNELS = (
-    "not implemented for",
+    '" not implemented for ',
     "alpha ",
+    "ZeroDivisionError",
     "value cannot be converted",
     "reduce argument must be either add",
 )

@@ -131,10 +131,11 @@ class Operator(OperatorWrites):
         self._validate_out, self._out_first = validate, first
         return validate
 
-    def casts_out(self, casts: bool) -> None:
+    def casts_out(self, casts: bool, late: bool = False) -> None:
         """State whether an `out=` of another dtype is cast, as pointwise operators that promote do
-        (TensorIterator's castcommon_dtype_to_outputs)."""
-        self._casts_out = casts
+        (TensorIterator's castcommon_dtype_to_outputs); and whether such an `out=` is resized
+        `late`, after the kernel has run, as where that is not structured."""
+        self._casts_out, self._cast_late = casts, late
 
     def on_slow_path(self, kernel):
         """Register the kernel for values that the fast path excludes, such as complex numbers."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.dtypes import DIFFERENTIABLE, result_dtype
+from impl.core.dtypes import DIFFERENTIABLE, FLOATING, get_default_dtype, result_dtype
 from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
@@ -23,7 +23,16 @@ from impl.dispatch import (
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
-from impl.dispatch.out import check_out, fit, warn_discarded, warn_temporary, write_out
+from impl.dispatch.out import (
+    all_inference,
+    check_out,
+    fit,
+    set_output,
+    warn_discarded,
+    warn_of_temporary,
+    warn_temporary,
+    write_out,
+)
 from impl.dispatch.output_layout import OutputLayout
 from impl.dispatch.record import underived_write
 from impl.dispatch.rows import parts_in_order
@@ -56,7 +65,12 @@ class OperatorWrites(OutputLayout):
     _validate_out: Any = None  # checks the dtype of out= and the raw arguments
     _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
+    _cast_late = False  # whether such an out= is resized only after the kernel has run
     _kernel_on_shared_memory = None  # the kernel for an operand in the memory that is written
+    _meta_function = None  # the shape and dtype of the result, from the raw arguments
+    _rereads = True  # whether the kernel looks at the sizes of an operand that is out=
+    _prepares_late = False  # whether that follows the checks of the dtype and memory of out=
+    _prepares_out = None  # the preparation of out= before the kernel runs
 
     def on_shared_memory(self, kernel):
         """Register the kernel of a write in place or to `out=` whose memory an operand has a part
@@ -64,6 +78,24 @@ class OperatorWrites(OutputLayout):
         which see that."""
         self._kernel_on_shared_memory = kernel
         return kernel
+
+    def structured(self, meta, rereads: bool = True, late: bool = False):
+        """Register the meta function of a structured kernel: from the raw arguments it returns the
+        shape and the dtype of the result, or raises the errors that come before any of `out=`.
+
+        Then `out=` is refused for another dtype, and resized; so it has its new shape when the
+        kernel refuses an operand. With None for the dtype any one is resized. An operand that is
+        `out=` has that shape too when the kernel `rereads` it. An operator that is not structured
+        may do all this `late`, after it has looked at the dtype and memory of `out=`.
+        """
+        self._meta_function, self._rereads, self._prepares_late = meta, rereads, late
+        return meta
+
+    def prepares_out(self, prepare, late: bool = False):
+        """Register a preparation of `out=` before the kernel runs: a function of it and of the raw
+        arguments that returns the kernel's own. It may be done `late`, as in `structured`."""
+        self._prepares_out, self._prepares_late = prepare, late
+        return prepare
 
     def inplace(self, *args):
         """Apply and write the result into the first argument, rewriting its history.
@@ -163,10 +195,16 @@ class OperatorWrites(OutputLayout):
             record = underived_write(f"aten::{self.name}", given, (out,))
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))
-            check_out(self.name, out, linked, plain=not self.grad_inputs)
+            plain = not self.grad_inputs or all_inference((args, out))
+            check_out(self.name, out, linked, plain)
+        prepares = self._meta_function is not None or self._prepares_out is not None
+        if prepares and not self._prepares_late:
+            raws = self._prepared(out, args, raws)
         if self._validate_out is not None:
             self._check_out(out, raws)
         self._check_memory_of_out(out, args)
+        if prepares and self._prepares_late:
+            raws = self._prepared(out, args, raws)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         # TensorIterator does not resize an output that is an operand, too.
         resizes = not (self.elementwise and any(value is out for value in present))
@@ -177,7 +215,7 @@ class OperatorWrites(OutputLayout):
             raise
         if not resizes:
             memory_overlap.check_shape(out._raw.shape, np.shape(raw))
-        if self._casts_out:
+        if self._casts_out and not self._cast_late:
             warn_temporary(out, raw, common_dtype(raw, present))
         self._write_out(out, raw, args, raws, strided)
         if self._casts_out or self.compares:
@@ -187,12 +225,32 @@ class OperatorWrites(OutputLayout):
             record()
         return out
 
+    def _prepared(self, out: Tensor, args, raws):
+        """The raw arguments after `out=`, which may be one of them, has got the shape of the result
+        (see `structured` and `prepares_out`)."""
+        try:
+            if self._meta_function is not None:
+                shape, dtype, *strides = self._meta_function(*raws)
+                on_meta = any(is_meta(raws[i]) for i in self.tensor_positions)
+                device = None if dtype is None else "meta" if on_meta else "cpu"
+                set_output(out, shape, dtype, strides[0] if strides else None, device)
+                if self._rereads and any(value is out for value in args):
+                    raws, _, _ = self._unwrap(args)
+            if self._prepares_out is not None:
+                raws = self._prepares_out(out, *raws)
+        except Exception:
+            forward_rules.refuse(self, args)
+            raise
+        return raws
+
     def _check_memory_of_out(self, out, args) -> None:
         """Raise RuntimeError for an `out=` that shares memory with an operand as it may not."""
         memory = self.memory
         if self.elementwise and not (memory.disjoint or memory.within):
             operands = [args[i] for i in self.tensor_positions]
             memory_overlap.check_memory(out, operands, resolves=memory.resolves)
+        if memory.copied:
+            memory_overlap.check_memory(out, args[:1])
         if memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, memory.resolves)
@@ -221,6 +279,8 @@ class OperatorWrites(OutputLayout):
         except RuntimeError:
             if not self._out_first:
                 self._look_at_operands(raws)
+                if self.elementwise and not self.memory.within:
+                    memory_overlap.check_overlap(out)
             raise
 
     def _look_at_operands(self, raws) -> None:
@@ -259,14 +319,29 @@ class OperatorWrites(OutputLayout):
                     shape = broadcast_shapes(*map(np.shape, present))
                     if not resizes:
                         memory_overlap.check_shape(target._raw.shape, shape)
-                if self.promote is not None and not self.compares:
+                if (self.promote is not None or self._casts_out) and not self.compares:
                     memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
                 if self.elementwise and resizes and not self.grows:
-                    fit(target, shape)
+                    self._fit_before_kernel(target, shape, present)
             written = getattr(error, "written", None)
             if written is not None and not resizes:  # until there
                 target._array()[...] = written
             raise
+
+    def _fit_before_kernel(self, target: Tensor, shape, present) -> None:
+        """Resize `out=`, as TensorIterator does before the kernel refuses a dtype."""
+        if self._casts_out:
+            common = self._computed_in(present)
+            warn_of_temporary(target, shape, common)
+            if self._cast_late and target._raw.dtype != common:
+                return
+        fit(target, shape)
+
+    def _computed_in(self, present) -> np.dtype:
+        """The NumPy dtype in which TensorIterator computes."""
+        common = result_dtype(present)
+        floats = self.promote == "float" and common.category < FLOATING
+        return get_default_dtype().numpy if floats else common.numpy
 
     def _common(self, raws) -> np.dtype:
         """The NumPy dtype that the operands have in common."""

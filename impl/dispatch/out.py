@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 
@@ -91,9 +92,18 @@ def _refuse_dispatched(name: str, out) -> None:
 
 def refuse_links(name: str, *values) -> None:
     """Raise RuntimeError, with the operator's name, if grad mode is on and one of the values, or of
-    those in a list, requires grad: the arguments and `out=` of an operator with a derivative."""
-    if STATE.enabled and _links(values):
+    those in a list, requires grad: the arguments and `out=` of an operator with a derivative.
+
+    For inference tensors alone torch's autograd is not asked; the write is refused later."""
+    if STATE.enabled and _links(values) and not all_inference(values):
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
+
+
+def all_inference(value) -> bool:
+    """Whether a value, or all those in a list, are inference tensors, if they are tensors."""
+    if isinstance(value, (tuple, list)):
+        return all(map(all_inference, value))
+    return not isinstance(value, Tensor) or value._inference
 
 
 def _links(value) -> bool:
@@ -159,9 +169,14 @@ def warn_temporary(out: Tensor, value, common: np.dtype) -> None:
     """Warn of a temporary tensor that TensorIterator resizes, besides an `out=` that is cast from
     the operands' `common` dtype. Raises RuntimeError for a dtype that it cannot be cast to."""
     check_cast(value.dtype, out._raw.dtype)
+    warn_of_temporary(out, value.shape, common)
+
+
+def warn_of_temporary(out: Tensor, shape, common: np.dtype) -> None:
+    """`warn_temporary` for a result of that shape."""
     cast = out._raw.dtype not in (common, np.bool_)
-    if cast and out._raw.shape != value.shape and out._raw.size:
-        warn_resized(out._raw.shape, value.shape)
+    if cast and out._raw.shape != shape and out._raw.size:
+        warn_resized(out._raw.shape, shape)
 
 
 def warn_discarded(out: Tensor, common: np.dtype) -> None:
@@ -172,10 +187,11 @@ def warn_discarded(out: Tensor, common: np.dtype) -> None:
 
 def fill_out(out: Tensor, value) -> None:
     """Store a factory's value in `out`, which is resized to its shape without a warning if it has
-    another one."""
+    another one; it may be on the meta device, or expanded."""
     if out._raw.shape != np.shape(value):
         resize(out, np.shape(value), None)
-    write_out(out, value)
+    check_cast(value.dtype, out._raw.dtype)
+    write(out, value)
 
 
 def copy_out(name: str, out, result: Tensor, counts_resize: bool = False):
@@ -201,6 +217,21 @@ def fit(out: Tensor, shape, strides=None) -> None:
     if out._raw.size:
         warn_resized(out._raw.shape, shape)
     resize(out, shape, None if strides is None or has_zero_strides(shape, strides) else strides)
+
+
+def set_output(
+    out: Tensor, shape, dtype: np.dtype | None, strides=None, device: str | None = None
+) -> None:
+    """Resize `out=`, as a structured kernel does once it has looked at its operands (set_output).
+    Raises RuntimeError for another dtype or device, unless that is None."""
+    if dtype is not None and dtype != out._raw.dtype:
+        expected, got = BY_NUMPY[dtype].c_name, BY_NUMPY[out._raw.dtype].c_name
+        raise RuntimeError(messages.OUT_DTYPE.format(expected, got))
+    if device is not None and out.device.type != device:
+        raise RuntimeError(
+            f"Expected out tensor to have device {device}, but got {out.device} instead"
+        )
+    fit(out, tuple(shape), strides)
 
 
 def warn_resized(before, shape) -> None:
@@ -237,25 +268,43 @@ def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
     return out
 
 
+@contextlib.contextmanager
+def counted_once(out: Tensor):
+    """Have the writes to `out=` count as one, if they all succeed: those of an operator that its
+    kernel composes, below autograd."""
+    before = None if out._uncounted else out._storage.version
+    written = 0
+    try:
+        yield
+        written = 1
+    finally:
+        if before is not None:
+            out._storage.version = before + written
+
+
 def like_tuple(result: tuple, values: list) -> tuple:
     """The values as a tuple, with named fields where `result` has them."""
     return getattr(type(result), "out_type", tuple)(values)
 
 
-def working_dtype(name: str, out, dtype, *inputs, text: str | None = None):
+def working_dtype(name: str, out, dtype, *inputs, text: str | None = None, shape=None):
     """The dtype that a reduction computes in (ATen's infer_dtype_from_optional): `dtype`, or where
     that is None the dtype of `out=`.
 
     Raises RuntimeError where both are given and differ, with a `text` that may name them, and as
-    `check_out` does.
+    `check_out` does. `out=` is then given the `shape` that a function returns, which may refuse
+    dimensions before that.
     """
     if not isinstance(out, Tensor):
         return dtype
     check_out(name, out, any(requires_grad(value) for value in inputs))
+    sizes = None if shape is None else shape()
     if dtype is not None and dtype is not out.dtype:
         if text:
             raise RuntimeError(text.format(dtype.legacy, out.dtype.legacy))
         check_dtypes((out,), dtype)
+    if sizes is not None:
+        fit(out, sizes)
     return out.dtype
 
 
@@ -305,13 +354,18 @@ def storing_same(*texts: str, order=None):
         outs, results = (out, result) if isinstance(result, tuple) else ((out,), (result,))
         if isinstance(outs, (tuple, list)) and len(outs) == len(results):
             for place in order or range(len(texts)):
-                one, expected = outs[place], results[place].dtype
-                if isinstance(one, Tensor) and one.dtype is not expected:
-                    types = messages.tensor_type(expected), messages.tensor_type(one.dtype)
-                    raise RuntimeError(texts[place].format(expected, one.dtype, *types))
+                check_same(texts[place], outs[place], results[place].dtype)
         return store(name, out, result)
 
     return storing
+
+
+def check_same(text: str, out, expected) -> None:
+    """Raise RuntimeError for an `out=` of another dtype, with a text that may name the `expected`
+    one and that of `out=`, and the types of such tensors."""
+    if isinstance(out, Tensor) and out.dtype is not expected:
+        types = messages.tensor_type(expected), messages.tensor_type(out.dtype)
+        raise RuntimeError(text.format(expected, out.dtype, *types))
 
 
 def typed_out(*texts: str):

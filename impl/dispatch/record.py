@@ -72,8 +72,11 @@ def record_undifferentiable(name: str, edges: list, out: Tensor) -> None:
     rebase_history(out, node)
 
 
-def underived_out(name: str, storing=store_exactly):
-    """Have a composite take `out=` as the operators of which torch has no derivative then."""
+def underived_out(name: str, storing=store_exactly, before=None):
+    """Have a composite take `out=` as the operators of which torch has no derivative then.
+
+    `before` is called with `out` and the arguments, which it returns as the composite gets them.
+    """
 
     def decorate(composite):
         @functools.wraps(composite)
@@ -81,7 +84,13 @@ def underived_out(name: str, storing=store_exactly):
             if out is None:
                 return composite(*args, **named)
             inputs = [v for v in (*args, *named.values()) if isinstance(v, Tensor)]
-            return store_underived(name, inputs, out, lambda: composite(*args, **named), storing)
+
+            def compute():
+                if before is not None:
+                    return composite(*before(out, *args, **named))
+                return composite(*args, **named)
+
+            return store_underived(name, inputs, out, compute, storing)
 
         call.__dict__.pop("out_name", None)  # gradients are not refused
         return call

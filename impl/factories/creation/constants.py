@@ -13,6 +13,7 @@ from impl.factories.creation.options import factory, listed, one_by_one, publish
 from impl.kernels.casting import filled
 from impl.tensor import allocation
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.write import resize
 
 
 def _made(make, size, dtype, out):
@@ -63,6 +64,8 @@ def full(size, fill_value, *, dtype=None, out=None):
         kind = dtypes.dtype_of_number(fill_value)
     if out is None:
         return filled(size, fill_value, (dtype or kind).numpy)
+    if out._raw.shape != tuple(size):
+        resize(out, tuple(size))
     fill_out(out, filled(size, fill_value, out._raw.dtype))
     return out
 

@@ -17,6 +17,7 @@ from impl.factories.draws import draw_integers, draw_normal, draw_uniform
 from impl.factories.generator import default_generator
 from impl.tensor import write
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.write import resize
 
 _DEFAULT: Any = None, "generator"  # a generator that was not given
 
@@ -125,6 +126,8 @@ def randperm(n, *, generator=None, dtype=None, out=None):
         raise negative_size([n]) if out is None else RuntimeError(f"n must be non-negative, got{n}")
     if d.category == dtypes.INTEGRAL and n - 1 > np.iinfo(d.numpy).max:
         raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")
+    if out is not None and out._raw.shape != (n,):
+        resize(out, (n,))
     if d.category in (dtypes.BOOL, dtypes.COMPLEX):
         raise not_implemented("randperm", d)
     limit, shown = _EXACT.get(d, (n, ""))

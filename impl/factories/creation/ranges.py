@@ -16,11 +16,15 @@ from impl.factories.creation.options import factory, publish, type_of
 from impl.kernels import libm
 from impl.kernels.casting import filled, storable
 from impl.kernels.fused_multiply_add import fused
+from impl.tensor.memory_overlap import check_overlap
 from impl.tensor.tensor import Tensor
+from impl.tensor.write import resize
 
 
 def _fill_range(out: Tensor, value) -> None:
-    """Store the numbers in `out`, which keeps its shape if it has as many elements."""
+    """Store the numbers in `out`, which keeps its shape if it has as many elements. Raises
+    RuntimeError for an expanded one."""
+    check_overlap(out)
     fill_out(out, value.reshape(out._raw.shape) if out._raw.size == value.size else value)
 
 
@@ -136,9 +140,29 @@ def _check_ends(name: str, start, end) -> None:
         )
 
 
-def _numbers(name: str, start, end, dtype) -> tuple:
-    """Start and end as numbers, and the NumPy dtype of the result: complex if one of them is."""
+def _into(out, value):
+    """The numbers, in `out=` if that is given."""
+    if out is None:
+        return value
+    _fill_range(out, value)
+    return out
+
+
+def _numbers(name: str, start, end, steps: int, dtype, out) -> tuple:
+    """Start and end as numbers, and the NumPy dtype of the result: complex if one of them is, or
+    that of `out=`, which is resized before it refuses a number."""
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    if out is not None:
+        d = out._raw.dtype
+        if out._raw.size != steps:
+            resize(out, (steps,))
+        if d.kind == "b" and steps > 1:
+            raise not_implemented(f"{name}_cpu", dtypes.bool_)
+        start, end = (
+            storable(v, d).item() if isinstance(v, complex) and d.kind != "c" and steps > i else v
+            for i, v in enumerate((start, end))
+        )
+        return start, end, d
     if not isinstance(start + end, complex):
         return start, end, type_of(dtype)
     inferred = dtypes.default_complex()
@@ -151,8 +175,8 @@ def _numbers(name: str, start, end, dtype) -> tuple:
 
 
 @publish
-@factory(out=_fill_range)
-def linspace(start, end, steps, *, dtype=None):
+@factory
+def linspace(start, end, steps, *, dtype=None, out=None):
     """`steps` numbers evenly spaced from start to end, both included (torch.linspace).
 
     The first half counts from the start, the second from the end, so that both ends are exact.
@@ -160,7 +184,11 @@ def linspace(start, end, steps, *, dtype=None):
     """
     _check_ends("linspace", start, end)
     _check_steps(steps)
-    start, end, d = _numbers("linspace", start, end, dtype)
+    start, end, d = _numbers("linspace", start, end, steps, dtype, out)
+    return _into(out, _linspace(start, end, steps, d))
+
+
+def _linspace(start, end, steps: int, d: np.dtype) -> np.ndarray:
     if steps <= 1:
         return filled((steps,), start, d) if steps else np.empty(0, d)
     if d.kind == "b":
@@ -191,19 +219,22 @@ def _spaced(start, end, steps: int, d: np.dtype) -> np.ndarray:
 
 
 @publish
-@factory(out=_fill_range)
-def logspace(start, end, steps, base=10.0, *, dtype=None):
+@factory
+def logspace(start, end, steps, base=10.0, *, dtype=None, out=None):
     """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
     _check_ends("logspace", start, end)
     _check_steps(steps)
-    start, end, d = _numbers("logspace", start, end, dtype)
+    start, end, d = _numbers("logspace", start, end, steps, dtype, out)
+    return _into(out, _logspace(start, end, steps, base, d))
+
+
+def _logspace(start, end, steps: int, base, d: np.dtype) -> np.ndarray:
     if steps <= 1:
         return filled((steps,), _power(base, start), d) if steps else np.empty(0, d)
     if d.kind == "b":
         raise not_implemented("logspace_cpu", dtypes.bool_)
     if d.kind == "c":
-        exponents = linspace(start, end, steps, dtype=dtypes.BY_NUMPY[d])._raw
-        return np.power(d.type(base), exponents)
+        return np.power(d.type(base), _linspace(start, end, steps, d))
     first, last = (storable(end, d) for end in (start, end))
     if d.kind in "iu":
         first, last = int(first), int(last)

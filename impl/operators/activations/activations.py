@@ -78,6 +78,7 @@ def threshold_into(self: Array, threshold, value) -> Array:
 
 
 for _op in (threshold, threshold_into):
+    _op.casts_out(True)
     _op.gradient(self=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold))
 
 

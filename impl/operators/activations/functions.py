@@ -18,6 +18,7 @@ from impl.kernels.casting import storable
 from impl.operators.activations import activations as units
 from impl.operators.activations import prelu_rrelu_glu as paired
 from impl.tensor.tensor import Tensor
+from impl.tensor.write import resize
 
 for _unit in (units.silu, units.mish, units.hardsigmoid, units.hardswish):
     NATIVE[_unit.name], NATIVE[f"{_unit.name}_"] = _unit.call, _unit.inplace
@@ -95,6 +96,7 @@ def softshrink(input, lambd=0.5, *, out=None) -> Tensor:
     taking_out,
     name="log_sigmoid_forward",
     storing=storing_same("expected scalar type {0.legacy} but found {1.legacy}"),
+    before=lambda out, input: resize(out, input._raw.shape),
 )
 def log_sigmoid(input) -> Tensor:
     """log(sigmoid(input)) without overflow; offered as `logsigmoid`."""

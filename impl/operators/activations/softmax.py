@@ -11,13 +11,14 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
+from impl.core.meta_arrays import reduced_shape
 from impl.core.meta_functions import like_first
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
-from impl.dispatch.out import check_out, named_out, store
+from impl.dispatch.out import check_out, fit, named_out, refuse_links, set_output, store
 from impl.dispatch.record import underived_out
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import MODERATE, largest, ones, smallest
@@ -193,8 +194,17 @@ def _prepared(input, dtype) -> Tensor:
     return input if dtype is None or dtype is input.dtype else input.to(dtype)
 
 
+def _softmax_meta(out, input, dim, dtype=None):
+    """Check the dtype of `out=` and resize it, before the kernel refuses integers; returns the
+    operator's arguments."""
+    input = _prepared(input, dtype)
+    wrap_dim(dim, input._raw.ndim)
+    set_output(out, input._raw.shape, input._raw.dtype)
+    return input, dim
+
+
 @function()
-@underived_out("aten::softmax")
+@underived_out("aten::softmax", before=_softmax_meta)
 def softmax(input, dim, dtype=None):
     """exp(x) along `dim`, divided by its sum; computed in `dtype` if given (torch.softmax).
 
@@ -204,7 +214,7 @@ def softmax(input, dim, dtype=None):
 
 
 @function()
-@underived_out("aten::log_softmax")
+@underived_out("aten::log_softmax", before=_softmax_meta)
 def log_softmax(input, dim, dtype=None):
     """The logarithm of softmax, computed stably (torch.log_softmax). Errors as `softmax`."""
     return log_softmax_along(_prepared(input, dtype), dim)
@@ -270,13 +280,19 @@ log_softmax_along.forward(
 )
 
 
-def _stored_logarithm(out, result, input, dim, keepdim):
-    """Store a sum's logarithm, the real part of a complex one. RuntimeError for other numbers."""
-    if isinstance(out, Tensor) and out.dtype.category < FLOATING:
+def _prepare_logarithm(out, input, dim, keepdim) -> None:
+    """Resize `out=`. Raises RuntimeError where it has no floating dtype."""
+    refuse_links("logsumexp", input, out)
+    if out.dtype.category < FLOATING:
         raise RuntimeError(
             "logsumexp(): Expected floating point type for result tensor, but got: "
             f"{out.dtype.legacy}"
         )
+    fit(out, reduced_shape(input._raw.shape, wrap_dims(dim, input._raw.ndim), keepdim))
+
+
+def _stored_logarithm(out, result, input, dim, keepdim):
+    """Store a sum's logarithm, the real part of a complex one."""
     if isinstance(out, Tensor) and result.is_complex() and not out.is_complex():
         check_out("logsumexp", out, requires_grad(result))
         result = _real_logarithm(input.detach(), dim, keepdim, out.dtype)
@@ -303,6 +319,8 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
     if input.dtype.category < FLOATING:
         input = input.to(get_default_dtype())
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    if out is not None:
+        _prepare_logarithm(out, input, dim, keepdim)
     result = logsumexp_dims(input, dim, keepdim)
     return result if out is None else _stored_logarithm(out, result, input, dim, keepdim)
 

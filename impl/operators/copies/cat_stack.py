@@ -126,6 +126,17 @@ def _check_out(out, tensors, dim) -> None:
         )
 
 
+def _check_joined_out(out: Tensor, items: list[Tensor], dim: int) -> None:
+    """Raise RuntimeError for an `out=` that shares memory with a tensor, after it is resized."""
+    raws = [item._raw for item in items]
+    _refuse_scalars(raws)
+    if not out.is_meta and any(item._storage.buffer is out._storage.buffer for item in items):
+        shape = np.shape(cat.kernel(raws, dim))
+        _check_out(out._raw.dtype, raws, dim)
+        fit(out, shape)
+    memory_overlap.check_memory(out, items, True, disjoint=True)
+
+
 def _published_cat(name: str):
     def joined(tensors, dim=0, *, out=None):
         items = _tensor_list(name, tensors)
@@ -134,8 +145,7 @@ def _published_cat(name: str):
         if out is not None:
             if isinstance(out, Tensor):
                 refuse_links("cat", items, out)
-                _refuse_scalars([item._raw for item in items])
-                memory_overlap.check_memory(out, items, True, disjoint=True)
+                _check_joined_out(out, items, dim)
             return cat.call_out(out, (items, dim))
         return cat(items, dim)
 

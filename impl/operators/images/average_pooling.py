@@ -10,13 +10,15 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, function, operator, taking_out
+from impl.core.strides import element_strides
+from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import CastPolicy
 from impl.dispatch.not_implemented import (
     not_implemented,
     require_gradient_dtype,
     require_scalar_type,
 )
+from impl.dispatch.out import named_out
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling import zeros_of_self
 from impl.operators.images.pooling_windows import Windows, check_sizes, sizes_for, sizes_for_one
@@ -112,6 +114,18 @@ def _avg_pool_operators(ndim: int):
     apply = operator(node=node + "0", autocast=policy, batching="fold", **settings)(forward)
     apply_backward = operator(node=node + "Backward0", batching="fold", **settings)(backward)
 
+    @apply.structured
+    def meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        windows = windows_of(self, kernel_size, stride, padding, ceil_mode)
+        check_sizes(self, ndim, name)
+        if ndim == 3:
+            windows.check_kernel_fits()
+        windows.check_output(self.shape)
+        shape = (*self.shape[: self.ndim - ndim], *windows.output)
+        if ndim == 3:
+            return shape, self.dtype
+        return shape, self.dtype, element_strides(formatted_as(np.empty(shape, self.dtype), self))
+
     window = "kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override"
     apply.gradient(self=f"F.{name}_backward(grad, self, {window})").forward("linear")
     apply_backward.gradient(grad_output=f"F.{name}(grad, {window})", self=zeros_of_self)
@@ -145,6 +159,8 @@ def _avg_pool_nd(ndim: int, apply, doc: str):
         ceil_mode=False,
         count_include_pad=True,
         divisor_override=None,
+        *,
+        out=None,
     ):
         kernel, step, pad, _ = sizes_for(name, ndim, kernel_size, stride, padding, 1)
         if ndim == 3 and input._raw.ndim not in (4, 5):
@@ -153,11 +169,12 @@ def _avg_pool_nd(ndim: int, apply, doc: str):
             raise RuntimeError("divisor must be not zero")
         if ndim == 2:
             existing_dim(-3, input._raw.ndim)
-        return apply(input, kernel, step, pad, ceil_mode, count_include_pad, divisor_override)
+        arguments = input, kernel, step, pad, ceil_mode, count_include_pad, divisor_override
+        return apply(*arguments) if out is None else apply.call_out(out, arguments)
 
     avg_pool.__name__ = avg_pool.__qualname__ = name
     avg_pool.__doc__ = doc
-    return taking_out(avg_pool)
+    return named_out(name)(avg_pool)
 
 
 avg_pool2d = _avg_pool_nd(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core import inference_mode, messages
@@ -15,7 +17,7 @@ from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, counted, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import exact_dtype_out, store, store_exactly, write_out
+from impl.dispatch.out import store, write_out
 from impl.tensor.tensor import Tensor, new
 
 
@@ -134,6 +136,16 @@ def _same_scalar_type(out, value, dim, index) -> None:
 
 index_select.index_position = index_select.position["index"]
 index_select.checks_out(_same_scalar_type, first=True)
+
+
+@functools.partial(index_select.structured, late=True)
+def _selected_output(self, dim, index):
+    shape = [*self.shape]
+    if shape:
+        shape[wrap_dim(dim, self.ndim)] = index.size
+    return shape, None
+
+
 index_select.gradient(
     self=written(
         lambda F, grad, self_shape, dim, index: F.index_select_backward(
@@ -157,13 +169,14 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     Raises RuntimeError for indices that are not int64 or have another number of dimensions
     (torch.take_along_dim).
     """
-    result = _taken_along(input, indices, dim)
-    return result if out is None else store_exactly("gather", out, result)
+    gathered = _taken_along(input, indices, dim)
+    return tensor_ops.gather(*gathered) if out is None else FUNCTIONS["gather"](*gathered, out=out)
 
 
 def _taken_along(input, indices, dim):
+    """The arguments of `gather`."""
     if dim is None:
-        return tensor_ops.gather(tensor_ops.view(input, (-1,)), 0, tensor_ops.view(indices, (-1,)))
+        return tensor_ops.view(input, (-1,)), 0, tensor_ops.view(indices, (-1,))
     if indices._raw.dtype != np.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
@@ -187,7 +200,7 @@ def _taken_along(input, indices, dim):
     own_wide[dim], other_wide[dim] = other[dim], own[dim]
     index = tensor_ops.expand(indices, broadcast_shapes(tuple(own_wide), tuple(other)))
     spread = tensor_ops.expand(input, broadcast_shapes(tuple(other_wide), tuple(own)))
-    return tensor_ops.gather(spread, dim, index)
+    return spread, dim, index
 
 
 def _store_indices(name: str, out, indices: Tensor):
@@ -250,12 +263,10 @@ def argwhere(input):
     return nonzero(input)
 
 
-def _check_gathered_out(out, value, dim, *rest) -> None:
-    wrap_dim(dim, value.ndim)
-    exact_dtype_out(out, value)
-
-
-gather.checks_out(_check_gathered_out, first=True)
+@gather.structured
+def _gather_meta(self, dim, index, *rest):
+    wrap_dim(dim, self.ndim)
+    return index.shape, self.dtype
 
 
 @RULES["by_example"]

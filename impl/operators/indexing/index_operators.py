@@ -7,6 +7,8 @@ dimensions stay in place if they are next to each other and come first otherwise
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core import messages
@@ -350,8 +352,7 @@ def take(self: Array, index: Array) -> Array:
 
     Raises IndexError out of range, RuntimeError for an index that is not int64.
     """
-    if not self.size and index.size:
-        raise IndexError("take(): tried to take from an empty tensor")
+    _taken_output(self, index)
     return np.reshape(self, -1)[_flat_index(self.size, index)]
 
 
@@ -415,6 +416,8 @@ tensor_ops.take_backward = lambda grad, self, index: counted(
 
 
 def _check_taken_out(out, self, index) -> None:
+    if index.dtype != np.int64:
+        _flat_index(0, index)
     if out != self.dtype:
         raise RuntimeError(
             "take(): self and out expected to have the same dtype, but got self.dtype = "
@@ -423,6 +426,15 @@ def _check_taken_out(out, self, index) -> None:
 
 
 take.checks_out(_check_taken_out, first=True)
+
+
+@functools.partial(take.structured, late=True)
+def _taken_output(self, index):
+    if not self.size and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    return index.shape, None
+
+
 take.index_position = take.position["index"]
 take.gradient(
     self=written(

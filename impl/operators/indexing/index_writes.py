@@ -14,7 +14,6 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import vmap_rules
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import with_dims
@@ -54,7 +53,7 @@ def check_slices(name: str, self, dim, index, source) -> int:
             f"{name}(): self ({_legacy(self)}) and source ({_legacy(source)}) must have the "
             "same scalar type"
         )
-    if name == "index_add_" and dim and dim >= source.ndim:
+    if dim and dim >= source.ndim:
         raise RuntimeError(
             f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim "
             f"{source.ndim}"
@@ -73,7 +72,13 @@ def check_slices(name: str, self, dim, index, source) -> int:
     return dim
 
 
-@operator(inplace=True, out=True, writes=2, numbers=False, memory=MemoryOverlap(disjoint="late"))
+@operator(
+    inplace=True,
+    out=True,
+    writes=2,
+    numbers=False,
+    memory=MemoryOverlap(disjoint="late", copied=True),
+)
 def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Array:
     """A copy with alpha times the slices of `source` added at `index` (torch.index_add).
 
@@ -82,6 +87,8 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
     """
     dim = check_slices("index_add_", self, dim, index, source)
     result, values, places = np.array(with_dims(self)), with_dims(source), with_dims(index)
+    if result.ndim > 1 and not result.size:  # torch looks at no index
+        return result
     if alpha != 1:
         values = values * self.dtype.type(alpha)
     # In half precision torch rounds after each addition in a vector, and once per sum in a matrix.
@@ -127,7 +134,12 @@ def _index_add_source(F, grad, dim, index, source, source_dim, alpha):
     return picked if alpha == 1 else F.mul_scalar(picked, alpha)
 
 
-index_add.checks_out(exact_dtype_out)
+@index_add.structured
+def _index_add_meta(self, dim, index, source, alpha):
+    check_slices("index_add_", self, dim, index, source)
+    return self.shape, self.dtype
+
+
 index_add.gradient(self=lambda F, grad: grad, source=_index_add_source)
 index_add.forward("linear")
 
@@ -138,7 +150,7 @@ index_add.forward("linear")
     autocast="promote",
     writes=1,
     numbers=False,
-    memory=MemoryOverlap(disjoint=True),
+    memory=MemoryOverlap(disjoint=True, copied=True),
 )
 def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     """A copy with the slices of `source` written at `index` along `dim` (torch.index_copy).
@@ -195,10 +207,10 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     return result if self.ndim else result[0]
 
 
-@functools.partial(index_copy.checks_out, first=True)
-def _check_copied_out(out, self, dim, *rest) -> None:
+@index_copy.structured
+def _index_copy_meta(self, dim, index, source):
     wrap_dim(dim, self.ndim)
-    exact_dtype_out(out, self)
+    return self.shape, self.dtype
 
 
 index_copy.gradient(

@@ -19,11 +19,10 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex, not_implemented
-from impl.dispatch.out import exact_dtype_out
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import with_dims
 from impl.operators.indexing.index_writes import check_in_self, check_slices, slices, stopped_slices
-from impl.operators.indexing.scattering import check_scatter, scattered
+from impl.operators.indexing.scattering import check_scatter, scatter_meta, scattered
 
 _EXTREMA = {"amax": np.maximum, "amin": np.minimum}
 _ALIASES = {"max": "amax", "min": "amin"}
@@ -76,7 +75,7 @@ def _check_kernel(value, reduce: str, kernel: str) -> None:
     complex=NoComplex(derivative="scatter_reduce"),
     numbers=False,
     layout_sensitive=True,
-    memory=MemoryOverlap(disjoint="late"),
+    memory=MemoryOverlap(disjoint="late", copied=True),
     batching="dims",
 )
 def scatter_reduce(
@@ -99,13 +98,22 @@ def scatter_reduce(
     return scattered(self, dim, index, src, combine)
 
 
+def _check_reduction(reduce: str) -> None:
+    """Raise RuntimeError for a name of no reduction of index_reduce."""
+    if reduce not in ("prod", "mean", *_EXTREMA):
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
+
+
 @operator(
     writes=1,
     inplace=True,
     out=True,
     numbers=False,
     layout_sensitive=True,
-    memory=MemoryOverlap(disjoint="late"),
+    memory=MemoryOverlap(disjoint="late", copied=True),
     batching="fallback",
 )
 def index_reduce(
@@ -117,11 +125,7 @@ def index_reduce(
     Raises RuntimeError for another reduction, an index out of range, and shapes or dtypes that do
     not fit.
     """
-    if reduce not in ("prod", "mean", *_EXTREMA):
-        raise RuntimeError(
-            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
-            f"{reduce}."
-        )
+    _check_reduction(reduce)
     dim = check_slices("index_reduce_", self, dim, index, source)
     warnings.warn(
         "index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=4
@@ -280,8 +284,16 @@ def _scatter_tangent(F, self_t, self, dim, index, src_t, src, reduce, include_se
     return total / ties
 
 
-for _op in (scatter_reduce, index_reduce):
-    _op.checks_out(exact_dtype_out)
+scatter_reduce.structured(scatter_meta)
+
+
+@index_reduce.structured
+def _index_reduce_meta(self, dim, index, source, reduce, include_self):
+    _check_reduction(reduce)
+    check_slices("index_reduce_", self, dim, index, source)
+    return self.shape, self.dtype
+
+
 scatter_reduce.forward(_scatter_tangent)
 index_reduce.forward("unsupported", name="index_reduce", invited=True)
 index_reduce.fast_path = None  # which may call the kernel twice, so that it warns twice

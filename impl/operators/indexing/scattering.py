@@ -13,7 +13,6 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import exact_dtype_out
 from impl.dispatch.record import check_write
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, combine_at
@@ -53,6 +52,13 @@ def check_scatter(self, dim: int, index, src=None) -> None:
         if src is not None:
             text += f" and to be no larger size than src {list(src.shape)}"
         raise RuntimeError(text)
+
+
+def scatter_meta(self, dim, index, src=None, *rest):
+    """The meta function of every scatter."""
+    source = src if isinstance(src, (np.ndarray, np.generic)) else None
+    check_scatter(self, wrap_dim(dim, self.ndim), index, source)
+    return self.shape, self.dtype
 
 
 def _fits(places, source, ndim: int) -> bool:
@@ -98,7 +104,7 @@ def _multiply(target, key, values):
     torch_name="scatter",
     writes=1,
     numbers=False,
-    memory=MemoryOverlap(disjoint="late"),
+    memory=MemoryOverlap(disjoint="late", copied=True),
     batching="dims",
 )
 def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
@@ -112,15 +118,15 @@ def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     torch_name="scatter",
     writes=1,
     numbers=False,
-    memory=MemoryOverlap(disjoint="late"),
+    memory=MemoryOverlap(disjoint="late", copied=True),
     batching="dims",
 )
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
     return scattered(self, dim, index, value, set_at)
 
 
-scatter_src.checks_out(exact_dtype_out)
-scatter_value.checks_out(exact_dtype_out)
+scatter_src.structured(scatter_meta)
+scatter_value.structured(scatter_meta)
 scatter_src.gradient(
     self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0),
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),
@@ -145,9 +151,9 @@ def _reducing(name: str, aten: str, annotation: str):
         batching="dims",
         numbers=False,
         torch_name=aten,
-        memory=MemoryOverlap(disjoint="late"),
+        memory=MemoryOverlap(disjoint="late", copied=True),
     )(kernel)
-    op.checks_out(exact_dtype_out)
+    op.structured(scatter_meta)
     refuse = no_derivative(aten)
     op.gradient(self=refuse, index=refuse)
     if annotation == "Array":
@@ -225,7 +231,7 @@ array_ops.scatter = _raw_scatter
     out=True,
     writes=1,
     numbers=False,
-    memory=MemoryOverlap(disjoint="late"),
+    memory=MemoryOverlap(disjoint="late", copied=True),
     batching="dims",
 )
 def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
@@ -236,7 +242,7 @@ def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
     return scattered(self, dim, index, src, add_at)
 
 
-scatter_add.checks_out(exact_dtype_out)
+scatter_add.structured(scatter_meta)
 scatter_add.gradient(
     self=lambda F, grad: grad,
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from impl.core import messages
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.not_implemented import refuse_complex, refuse_integers
+from impl.dispatch.out import check_same, fit, storing_same
 from impl.operators.layers import batch_norm, group_norm, layer_norm
+from impl.operators.layers.batch_norm import check_mixed
+from impl.tensor.tensor import new
 
 
 @function(method=False)
@@ -26,16 +30,52 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     return group_norm.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 
 
-def _check_pair_first(out, input, weight, bias, running_mean, running_var, *rest) -> None:
+def _prepare_outputs(
+    out, input, weight, bias, running_mean, running_var, training, momentum, eps
+) -> None:
+    """Resize `out=`: the result before the dtypes of the operands are looked at, the statistics in
+    training before those of `out=` are."""
     batch_norm.check_pair(running_mean, running_var)
+    _check_normalised(input, running_mean, running_var, training)
+    fit(out[0], input._raw.shape)
+    given = (weight, bias, running_mean, running_var)
+    refuse_integers(input._raw, "batch_norm")
+    refuse_complex(input._raw, "batch_norm")
+    check_mixed(input._raw, *(None if value is None else value._raw for value in given))
+    for one in out[1:] if training else ():
+        fit(one, (input._raw.shape[1],))
+    if training and (weight is None or weight.dtype is input.dtype):
+        for one in out[1:]:
+            check_same(_ANOTHER, one, input.dtype)
 
 
-@function(method=False, out=True, before=_check_pair_first)
+_ANOTHER = "expected scalar type {0.legacy} but found {1.legacy}"
+_STORE_SAME = storing_same(*[_ANOTHER] * 3)
+
+
+def _store_normalised(name: str, out, result):
+    """Store the results; without training those of the statistics, of no elements, are not."""
+    if not result[1]._raw.size:
+        for one, value in zip(out[1:], result[1:], strict=True):
+            check_same(_ANOTHER, one, value.dtype)
+        result = (result[0], *(new(one._raw) for one in out[1:]))
+    return _STORE_SAME(name, out, result)
+
+
+@function(method=False, out=True, before=_prepare_outputs, storing=_store_normalised)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm`, the means, and the inverse deviations, which are empty unless in training
     (torch.native_batch_norm). Raises RuntimeError for no elements in training, ValueError for no
     running statistics otherwise."""
     batch_norm.refuse_gradients(running_mean, running_var)
+    _check_normalised(input, running_mean, running_var, training)
+    return batch_norm.native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+def _check_normalised(input, running_mean, running_var, training: bool) -> None:
+    """Raise what `native_batch_norm` raises for sizes and for statistics that are missing."""
     for name, value in (("running_mean", running_mean), ("running_var", running_var)):
         if value is None and not training:
             raise ValueError(f"{name} must be defined in evaluation mode")
@@ -47,9 +87,6 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
         )
-    return batch_norm.native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
 
 
 @operator(node="NativeDropoutBackwardBackward0", function=False, method=False, elementwise=True)

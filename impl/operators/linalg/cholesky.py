@@ -7,13 +7,16 @@ although only one triangle of A is read.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
+from impl.core.dtypes import int32
 from impl.core.return_types import return_type
 from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, operator
-from impl.dispatch.out import castable_out, named_out, stored
+from impl.dispatch.out import castable_out, named_out, set_output, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together, solution
 
@@ -61,6 +64,16 @@ linalg_cholesky_ex.differentiable("L").gradient(
 Factored = return_type("linalg_cholesky_ex", "L", "info")
 
 
+def _prepare_factors(matrices, out) -> None:
+    """Check the matrices, then the factors and the codes of `out=`, and resize these."""
+    lapack.check_square("linalg.cholesky", matrices)
+    not_implemented.check_floating("linalg.cholesky", matrices)
+    if out is not None:
+        lapack.set_matrices(out[0], matrices.shape, matrices.dtype)
+        for infos in out[1:]:
+            set_output(infos, matrices.shape[:-2], int32.numpy)
+
+
 @named_out("linalg_cholesky_ex", outputs=(0,))
 def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     """The factor L with input = L L^H, or the adjoint of L if `upper`, with error codes
@@ -69,8 +82,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     (..., n, n); `info` (int32) is 0, or the order of the first leading minor that is not positive,
     for which LinAlgError is raised if `check_errors`. Raises RuntimeError for other shapes.
     """
-    lapack.check_square("linalg.cholesky", input._raw)
-    not_implemented.check_floating("linalg.cholesky", input._raw)
+    _prepare_factors(input._raw, out)
     result = Factored(linalg_cholesky_ex(input, upper))
     if check_errors:
         lapack.check_infos("linalg.cholesky_ex", result.info)
@@ -83,6 +95,8 @@ def linalg_cholesky(input, *, upper=False, out=None):
 
     Raises LinAlgError for a matrix that is not positive-definite, RuntimeError as `cholesky_ex`.
     """
+    if out is not None:
+        _prepare_factors(input._raw, (out,))
     factors, infos = cholesky_ex(input, upper=upper)
     lapack.check_infos("linalg.cholesky", infos)
     return stored("linalg_cholesky_ex", out, factors)
@@ -91,7 +105,7 @@ def linalg_cholesky(input, *, upper=False, out=None):
 # -- from a factor --------------------------------------------------------------------------------
 
 
-@operator(out=True, fresh=True, autocast="fp32", lays_out=True, batching="leading")
+@operator(out=True, fresh=True, autocast="fp32", batching="leading")
 def cholesky_inverse(self: Array, upper=False) -> Array:
     """The inverse of L L^H, of U^H U if `upper`, from the factor (torch.cholesky_inverse).
 
@@ -112,6 +126,13 @@ def cholesky_inverse(self: Array, upper=False) -> Array:
 
 
 cholesky_inverse.checks_out(castable_out("cholesky_inverse"))
+
+
+@functools.partial(cholesky_inverse.prepares_out, late=True)
+def _prepare_inverse(out, self, upper):
+    lapack.check_square("cholesky_inverse", self)
+    lapack.fit_empty(out, self.shape, self.dtype)
+    return [self, upper]
 
 
 def _inverse_backward(F, grad, factor, upper, inverse):

@@ -9,6 +9,7 @@ import numpy as np
 from impl.core.dtypes import real_of
 from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
+from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import check_castable, copy_out
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import linalg_inv_ex
@@ -33,6 +34,8 @@ def cond(A, p=None, *, out=None):
 
 
 def _condition_number(A: Tensor, p) -> Tensor:
+    if isinstance(p, str):
+        lapack.check_square(f"linalg.cond(ord={p})", A._raw)
     if A._raw.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if isinstance(p, complex):
@@ -51,6 +54,7 @@ def _condition_number(A: Tensor, p) -> Tensor:
     if p == "nuc":
         values = svdvals(A)
         return values.sum(-1) * values.reciprocal().sum(-1)
+    check_floating("linalg.inv", A._raw, low_precision=False)
     inverse, infos = linalg_inv_ex(A)
     # torch overwrites inverses of singular matrices in place, after the inverse was saved; backward
     # through these norms therefore raises.

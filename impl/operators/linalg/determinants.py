@@ -15,7 +15,7 @@ from impl.core.return_types import return_type
 from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, formula_operation, function
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import named_out, set_output, stored
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.operators.linalg.linear_systems import solve, solved_for_tangent
 from impl.operators.reductions.reductions import products_of_others
@@ -140,6 +140,8 @@ def det(A, *, out=None):
     """
     lapack.check_square("linalg.det", A._raw)
     not_implemented.check_floating("linalg.det", A._raw)
+    if out is not None:
+        set_output(out, A._raw.shape[:-2], A._raw.dtype)
     result = linalg_det(A)[0]
     return stored("_linalg_det", out, result)
 

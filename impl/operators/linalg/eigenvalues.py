@@ -18,7 +18,7 @@ from impl.core.return_types import return_type
 from impl.dispatch import batching_rules
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
-from impl.dispatch.out import check_castable, named_out, store, store_exactly
+from impl.dispatch.out import check_castable, fit, named_out, set_output, store, store_exactly
 from impl.dispatch.record import store_underived
 from impl.dispatch.type_promotion import BCOMPLEX32, COMPLEX_HALF
 from impl.operators.linalg import lapack
@@ -130,6 +130,9 @@ def eig(A, *, out=None):
     if out is None:
         return result
     check_castable("torch.linalg.eig", out, result, "eigenvalues", "eigenvectors")
+    fit(out[0], result[0]._raw.shape)
+    lapack.fit_empty(out[1], result[1]._raw.shape, result[1]._raw.dtype)
+    fit(out[1], result[1]._raw.shape)
     return store("linalg_eig", out, result)
 
 
@@ -211,10 +214,15 @@ linalg_eigh.forward(
 )
 
 
-def _hermitian(A: Tensor, UPLO: str, compute_v: bool) -> tuple:
+def _hermitian(A: Tensor, UPLO: str, compute_v: bool, values=None, vectors=None) -> tuple:
+    """The operator, after `out=` for the eigenvalues and for the eigenvectors has been resized."""
     lapack.check_square("linalg.eigh", A._raw)
     if len(UPLO) != 1 or UPLO.upper() not in "LU":
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    if vectors is not None:
+        lapack.set_matrices(vectors, A._raw.shape, A._raw.dtype)
+    if values is not None:
+        set_output(values, A._raw.shape[:-1], A._raw.real.dtype)
     if A._raw.size:
         lapack.require_kernel(A._raw, "linalg_eigh_cpu")
     return linalg_eigh(A, UPLO.upper(), compute_v)
@@ -229,7 +237,7 @@ def eigh(A, UPLO="L", *, out=None):
     Raises RuntimeError for matrices that are not square and another UPLO, LinAlgError for matrices
     that are not finite; backward for a complex loss that depends on the eigenvectors' phases.
     """
-    result = Eigh(_hermitian(A, UPLO, True))
+    result = Eigh(_hermitian(A, UPLO, True, *(out or ())))
     return result if out is None else store_exactly("_linalg_eigh", out, result)
 
 
@@ -237,5 +245,5 @@ def eigh(A, UPLO="L", *, out=None):
 @named_out("_linalg_eigh")
 def eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues alone (torch.linalg.eigvalsh). Errors as `eigh`."""
-    result = _hermitian(A, UPLO, differentiated(A))[0]
+    result = _hermitian(A, UPLO, differentiated(A), out)[0]
     return result if out is None else store_exactly("_linalg_eigh", out, result)

@@ -16,7 +16,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, unless_recorded, written
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.out import check_castable, named_out, store, stored
+from impl.dispatch.out import check_castable, fit, named_out, store, stored
 from impl.operators.linalg import lapack
 from impl.tensor.tensor import new
 
@@ -206,10 +206,13 @@ def householder_product(input, tau, *, out=None):
         raise RuntimeError(
             f"{name}: tau dtype {tau.dtype.legacy} does not match input dtype {input.dtype.legacy}"
         )
+    if out is not None:
+        check_castable(name, out, input)
+        lapack.fit_empty(out, vectors.shape, vectors.dtype)
     result = linalg_householder_product(input, tau)
     if out is None:
         return result
-    check_castable(name, out, result)
+    fit(out, vectors.shape)
     return store("linalg_householder_product", out, result)
 
 
@@ -273,7 +276,16 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has "
                 f"dtype{input.dtype.legacy} and {name} has dtype {given.dtype.legacy}"
             )
+    if out is not None:
+        if out._raw.dtype != input._raw.dtype:
+            raise RuntimeError(
+                "torch.ormqr: Expected input and result to have the same dtype, but input has "
+                f"dtype{input.dtype.legacy} and result has dtype {out.dtype.legacy}"
+            )
+        lapack.fit_empty(out, other._raw.shape, other._raw.dtype)
     result = ormqr_product(input, tau, other, left, transpose)
+    if out is not None:
+        fit(out, other._raw.shape)
     return stored("ormqr", out, result)
 
 
@@ -285,6 +297,8 @@ def _check_ormqr(vectors, factors, other, left: bool) -> None:
     side = -2 if left else -1
     if other.shape[side] != vectors.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    if not factors.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     if factors.shape[-1] != min(other.shape[side], vectors.shape[-1]):
         raise RuntimeError(
             f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"

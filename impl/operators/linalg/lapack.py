@@ -19,6 +19,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import fit, set_output
 from impl.tensor.batched_tensor import physical
 from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.tensor import Tensor
@@ -56,6 +57,24 @@ def column_major_strides(shape) -> tuple[int, ...]:
     *batch, rows, columns = shape
     *steps, step, one = contiguous_strides((*batch, columns, rows))
     return (*steps, one, step)
+
+
+def set_matrices(out, shape, dtype) -> None:
+    """`set_output` of a structured kernel whose result is column-major matrices."""
+    set_output(out, shape, dtype, column_major_strides(shape))
+
+
+def set_solution(out, A, B, column_major: bool = True) -> None:
+    """`set_output` for the solution of a system of equations, matrices of the sizes of B."""
+    shape = (*broadcast_shapes(A.shape[:-2], B.shape[:-2]), *B.shape[-2:])
+    set_output(out, shape, B.dtype, column_major_strides(shape) if column_major else None)
+
+
+def fit_empty(out, shape, dtype) -> None:
+    """Resize an empty `out=` of the `dtype` to column-major matrices, to which LAPACK writes; any
+    other gets a copy of its result, and is row-major if it has to be resized."""
+    if not out._raw.size and out._raw.dtype == dtype:
+        fit(out, tuple(shape), column_major_strides(shape))
 
 
 def empty(shape, dtype) -> np.ndarray:

@@ -11,7 +11,7 @@ from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import check_dtypes, store_exactly
+from impl.dispatch.out import set_output, store_exactly
 from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together
@@ -77,7 +77,12 @@ def ldl_factor(input, *, hermitian=False, out=None):
 def _factors(input: Tensor, hermitian: bool, out):
     lapack.check_square("torch.linalg.ldl_factor_ex", input._raw)
     not_implemented.check_floating("torch.linalg.ldl_factor_ex", input._raw)
-    check_dtypes(out, input.dtype, int32, int32)
+    if out is not None:
+        lapack.set_matrices(out[0], input._raw.shape, input._raw.dtype)
+        for one, shape in zip(
+            out[1:], (input._raw.shape[:-1], input._raw.shape[:-2]), strict=False
+        ):
+            set_output(one, shape, int32.numpy)
     return FactorsEx(linalg_ldl_factor_ex(input, hermitian))
 
 
@@ -114,6 +119,8 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 
     def compute() -> Tensor:
         _check_solvable(LD, pivots, B)
+        if out is not None:
+            lapack.set_solution(out, LD._raw, B._raw)
         return linalg_ldl_solve(LD, pivots, B, hermitian)
 
     if out is None:
@@ -125,6 +132,8 @@ def _check_solvable(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
     factors, given, right = LD._raw, pivots._raw, B._raw
     lapack.check_square("torch.linalg.ldl_solve", factors)
     not_implemented.check_floating("torch.linalg.ldl_solve", factors)
+    if not right.ndim:
+        raise IndexError("Dimension specified as -2 but tensor has no dimensions")
     wrap_dim(-2, right.ndim)
     check_together("torch.linalg.ldl_solve", right, factors)
     if given.shape != factors.shape[:-1]:

@@ -17,7 +17,7 @@ from impl.core.strides import strided, unboxed
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import check_castable, named_out, store
+from impl.dispatch.out import check_castable, fit, named_out, store
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import is_vector
 from impl.operators.linalg.pseudoinverse import pinv_gradient, pinv_tangent
@@ -176,10 +176,18 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     if out is not None:
         real = new(np.empty(0, input._raw.real.dtype))
         expected = (input, real, new(np.int64(0)), real)
-        names = ("solution", "residuals", "rank", "singular_values")
+        names = ("solution", "solution", "rank", "singular_values")
         check_castable("torch.linalg.lstsq", out, expected, *names)
     result = LeastSquares(linalg_lstsq(input, b, rcond, driver))
-    return result if out is None else store("linalg_lstsq", out, result)
+    if out is None:
+        return result
+    if any(
+        out[i].dtype is not expected[i].dtype
+        or (out[i]._raw.size and out[i]._raw.shape != result[i]._raw.shape)
+        for i in (0, 2)
+    ):
+        fit(out[0], result.solution._raw.shape)  # by way of a copy, and so row-major
+    return store("linalg_lstsq", out, result)
 
 
 def _check(A, b, A_name: str, b_name: str) -> None:

@@ -6,8 +6,10 @@ import warnings
 
 from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
+from impl.core.meta_arrays import reduced_shape
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import copy_out, store_exactly
+from impl.dispatch.not_implemented import check_floating
+from impl.dispatch.out import copy_out, fit, refuse_links, store_exactly
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
@@ -60,6 +62,15 @@ norm_all.forward(
 )
 
 
+def check_norm(input: Tensor) -> None:
+    """Raise what `linalg.matrix_norm` raises before it looks at `out=`."""
+    if input._raw.ndim < 2:
+        raise RuntimeError(
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+        )
+    check_floating("linalg.matrix_norm", input._raw, low_precision=False)
+
+
 def _left_for_jit(name: str, instead: str) -> None:
     warnings.warn(
         f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed "
@@ -79,6 +90,10 @@ def frobenius_norm(input, dim, keepdim=False, *, out=None):
         raise RuntimeError(
             f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead."
         )
+    if out is not None:
+        refuse_links("norm", input, out)
+        require_real_or_complex(input._raw.dtype)
+        fit(out, reduced_shape(input._raw.shape, wrap_dims(dims, input._raw.ndim), keepdim))
     result = norm_dims(input, 2, dims, keepdim)
     return result if out is None else store_exactly("norm", out, result)
 
@@ -92,6 +107,7 @@ def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
         dim, keepdim = None, dim
     if dim is None:
         dim = (-2, -1)
+    check_norm(input)
     if isinstance(out, Tensor) and out.dtype is not (expected := real_of(input.dtype)):
         raise RuntimeError(
             f"linalg.matrix_norm expected out tensor dtype {expected.legacy} but got: "

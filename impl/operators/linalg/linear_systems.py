@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.dtypes import int32
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.batching_rules import by_example
 from impl.dispatch.definition import Array, function, owned
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import named_out, set_output, stored
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.operators.linalg.matrices import differentiated
 
@@ -101,6 +103,16 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     where the first zero stands on the diagonal of the factor U, for which LinAlgError is raised if
     `check_errors`. Raises RuntimeError for other shapes and dtypes.
     """
+    _prepare_solution(A, B, left, out)
+    result, _, _, infos = linalg_solve_ex(A, B, left)
+    if check_errors:
+        lapack.check_infos("torch.linalg.solve_ex", infos)
+    pair = Solved((result, infos))
+    return stored("_linalg_solve_ex", out, pair)
+
+
+def _prepare_solution(A, B, left: bool, out) -> None:
+    """Check the equation, then the solution and the codes of `out=`, and resize these."""
     first, second = A._raw, B._raw
     not_implemented.check_floating("linalg.solve", first)
     if A.dtype is not B.dtype:
@@ -115,11 +127,16 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
             "linalg.solve: Vector broadcasting of the left hand side is not supported for "
             "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
         )
-    result, _, _, infos = linalg_solve_ex(A, B, left)
-    if check_errors:
-        lapack.check_infos("torch.linalg.solve_ex", infos)
-    pair = Solved((result, infos))
-    return stored("_linalg_solve_ex", out, pair)
+    if out is None:
+        return
+    if vector:
+        shape = (*broadcast_shapes(first.shape[:-2], second.shape[:-1]), second.shape[-1])
+        strides = lapack.column_major_strides(shape) if len(shape) > 1 else None
+        set_output(out[0], shape, first.dtype, strides)
+    else:
+        lapack.set_solution(out[0], first, second, column_major=left)
+    for infos in out[1:]:
+        set_output(infos, first.shape[:-2], int32.numpy)
 
 
 @fp32
@@ -129,6 +146,8 @@ def solve(A, B, *, left=True, out=None):
 
     Shapes and errors as `solve_ex`; raises LinAlgError for a singular matrix.
     """
+    if out is not None:
+        _prepare_solution(A, B, left, (out,))
     result, infos = solve_ex(A, B, left=left)
     lapack.check_infos("torch.linalg.solve", infos)
     return stored("_linalg_solve_ex", out, result)

@@ -19,7 +19,7 @@ from impl.core.strides import unboxed
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import check_dtypes, named_out, stored
+from impl.dispatch.out import named_out, set_output, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
 from impl.tensor.tensor import requires_grad
@@ -183,7 +183,11 @@ def lu(A, *, pivot=True, out=None):
     RuntimeError for less than two dimensions, and without pivoting.
     """
     _check("linalg.lu", A)
-    check_dtypes(out, A.dtype, A.dtype, A.dtype)
+    if out is not None:
+        *batch, rows, columns = A._raw.shape
+        k = min(rows, columns)
+        for one, shape in zip(out, ((rows, rows), (rows, k), (k, columns)), strict=True):
+            set_output(one, (*batch, *shape), A._raw.dtype)
     result = Factors(linalg_lu_plu(A, pivot))
     return stored("linalg_lu", out, result)
 
@@ -234,6 +238,15 @@ Packed = return_type("linalg_lu_factor", "LU", "pivots")
 PackedEx = return_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
+def _set_outputs(out, A) -> None:
+    """Check the dtypes of the factors, of the pivots and of the codes, and resize them."""
+    if out is not None:
+        lapack.set_matrices(out[0], A.shape, A.dtype)
+        set_output(out[1], (*A.shape[:-2], min(A.shape[-2:])), int32.numpy)
+    if out is not None and len(out) > 2:
+        set_output(out[2], A.shape[:-2], int32.numpy)
+
+
 @named_out("linalg_lu_factor_ex", outputs=(0,))
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """The factors in one matrix (the ones of L's diagonal left out), the row exchanges, and error
@@ -244,7 +257,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     RuntimeError as `lu` too.
     """
     _check("torch.lu_factor", A)
-    check_dtypes(out, A.dtype, int32, int32)
+    _set_outputs(out, A._raw)
     result = PackedEx(linalg_lu_factor_ex(A, pivot))
     if check_errors:
         lapack.check_infos("torch.linalg.lu_factor_ex", result.info)
@@ -256,7 +269,7 @@ def lu_factor(A, *, pivot=True, out=None):
     """`lu_factor_ex` that raises RuntimeError for a zero on the diagonal of U
     (torch.linalg.lu_factor)."""
     _check("torch.lu_factor", A)
-    check_dtypes(out, A.dtype, int32)
+    _set_outputs(out, A._raw)
     LU, pivots, infos = lu_factor_ex(A, pivot=pivot)
     lapack.check_infos("torch.linalg.lu_factor", infos)
     result = Packed((LU, pivots))

@@ -121,7 +121,9 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     lapack.check_square("torch.linalg.lu_solve", factors)
     lapack.check_equation("linalg.lu_solve", factors, right, left)
     given = pivots._raw.shape
-    if not given or given[-1] != factors.shape[-1]:
+    if not given:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    if given[-1] != factors.shape[-1]:
         raise RuntimeError(
             "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the "
             "matrix"
@@ -131,6 +133,8 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
             f"pivots with shape {[*given]} instead"
         )
+    if out is not None:
+        lapack.set_solution(out, factors, right, column_major=left)
     result = linalg_lu_solve(LU, pivots, B, left, adjoint)
     return stored("linalg_lu_solve", out, result)
 

@@ -9,7 +9,14 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import check_castable, copy_out, fit, refuse_links, store_resized
+from impl.dispatch.out import (
+    check_castable,
+    check_dtypes,
+    copy_out,
+    fit,
+    refuse_links,
+    store_resized,
+)
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import inv
 from impl.operators.products.products import matmul
@@ -107,6 +114,8 @@ def matrix_power(input, n, *, out=None):
     refuse_links(name, input, out)
     if n != -1 and share_memory(input, out):  # which the last product reads
         return matmul(*_factors(input, n), out=out)
+    if n == 2:  # the only product, which is written there
+        check_dtypes((out,), input.dtype)
     return store_resized(name, out, _power(input, n).contiguous())
 
 

@@ -224,6 +224,10 @@ def _check_widening(name: str, given, wanted) -> None:
         )
     if wanted.is_complex and not given.is_complex:
         raise RuntimeError(f"{name}: dtype should be real for real inputs, but got {wanted.legacy}")
+    if given.is_complex and not wanted.is_complex:
+        raise RuntimeError(
+            f"{name}: dtype should be complex for complex inputs, but got {wanted.legacy}"
+        )
     if dtypes.promote_types(given, wanted) is not wanted:
         raise RuntimeError(
             f"{name}: the dtype of the input ({given.legacy}) should be convertible without "

@@ -13,7 +13,7 @@ from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
 from impl.dispatch.formula_helpers import summed
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import named_out, set_output, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.eigenvalues import linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd
@@ -106,6 +106,9 @@ def polar(A, *, out=None):
             "linalg.polar: input must have at least as many rows as columns, but got "
             f"{rows} by {columns} matrices"
         )
+    if out is not None:
+        set_output(out[0], A._raw.shape, A._raw.dtype)
+        set_output(out[1], (*A._raw.shape[:-2], columns, columns), A._raw.dtype)
     return stored("linalg_polar", out, Polar(linalg_polar(A)))
 
 

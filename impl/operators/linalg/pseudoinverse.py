@@ -53,7 +53,7 @@ def _refuse_complex(name: str, argument: str, value) -> None:
         )
 
 
-def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
+def _tolerances(name: str, A: Tensor, atol, rtol, label: str = "rtol") -> tuple:
     """The absolute and the relative tolerance as arrays.
 
     The relative one is zero by default where a positive absolute one is given, else the machine
@@ -61,7 +61,8 @@ def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
     """
     kind = real_of(A.dtype).numpy
     absolute, relative = (
-        _tolerance(name, label, value, kind) for label, value in (("atol", atol), ("rtol", rtol))
+        _tolerance(name, argument, value, kind)
+        for argument, value in (("atol", atol), (label, rtol))
     )
     if relative is None:
         roundings = np.finfo(kind).eps * max(A._raw.shape[-2:])
@@ -186,7 +187,8 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         _refuse_complex("torch.linalg.pinv", "rcond", rcond)
     if hermitian and A._raw.size:
         lapack.check_square("linalg.eigh", A._raw)
-    result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
+    label = "rtol" if rcond is None else "rcond"
+    result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol, label), hermitian)
     if out is None:
         return result
     return (copy_out if numbers else store)("linalg_pinv", out, result)
@@ -221,16 +223,18 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     Raises RuntimeError as `pinv`.
     """
     name = "torch.linalg.matrix_rank"
-    if out is not None:
-        if tol is None:
-            _require_sizes(A, atol, rtol)
-        check_castable(name, out, new(np.int64(0)))
+    if out is not None and tol is None:
+        _require_sizes(A, atol, rtol)
     lapack.check_matrices(name, A._raw, "input")
+    if out is not None:
+        fit(out, A._raw.shape[:-2])
     if tol is not None:
         atol, rtol = tol, 0.0
     if rtol is None and (A.dtype.category < FLOATING or A._raw.dtype in REDUCED):
         raise RuntimeError("This function doesn't handle types other than float and double")
     absolute, relative = _tolerances(name, A, atol, rtol)
+    if out is not None:
+        check_castable(name, out, new(np.int64(0)))
     if A._raw.size:
         found = eigvalsh(A.detach()) if hermitian else svdvals(A.detach())
         sizes = np.abs(found._raw)

@@ -13,7 +13,7 @@ from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
-from impl.dispatch.out import check_castable, named_out, store, stored
+from impl.dispatch.out import check_castable, fit, named_out, set_output, store, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
 
@@ -115,6 +115,14 @@ def qr(A, mode="reduced", *, out=None):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
             "or 'complete'"
         )
+    if out is not None:
+        *batch, rows, columns = A._raw.shape
+        k = rows if mode == "complete" else min(rows, columns)
+        if mode == "r":
+            set_output(out[0], (0,), A._raw.dtype)
+        else:
+            lapack.set_matrices(out[0], (*batch, rows, k), A._raw.dtype)
+        lapack.set_matrices(out[1], (*batch, k, columns), A._raw.dtype)
     result = Factors(linalg_qr(A, mode))
     return stored("linalg_qr", out, result)
 
@@ -150,8 +158,13 @@ def geqrf(input, *, out=None):
     """
     if input._raw.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    if out is not None:
+        check_castable("torch.geqrf", out, Reflections((input, input)), "a", "tau")
+        if all(not one._raw.size and one.dtype is input.dtype for one in out):
+            lapack.fit_empty(out[0], input._raw.shape, input._raw.dtype)
+            fit(out[1], (*input._raw.shape[:-2], min(input._raw.shape[-2:])))
     result = Reflections(geqrf_pair(input))
     if out is None:
         return result
-    check_castable("torch.geqrf", out, result, "a", "tau")
+    fit(out[0], input._raw.shape)
     return store("geqrf", out, result)

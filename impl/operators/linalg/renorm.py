@@ -7,7 +7,6 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.dispatch.definition import Array, operator
-from impl.dispatch.out import exact_dtype_out
 from impl.kernels.reduced_precision import accumulate_dtype
 from impl.operators.linalg.norms import norm_backward, norm_tangent, raw_norm, require_identity
 
@@ -27,12 +26,7 @@ def _require_real(name: str, value) -> None:
         raise RuntimeError(f"renorm: {name} must be real-valued")
 
 
-@operator(writes=1, inplace=True, out=True, layout_sensitive=True, batching="fallback")
-def renorm(self: Array, p, dim, maxnorm) -> Array:
-    """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
-
-    Raises RuntimeError for p <= 0, a negative norm, and fewer than two dimensions.
-    """
+def _renorm_meta(self, p, dim, maxnorm):
     _require_real("p", p)
     if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
@@ -41,6 +35,17 @@ def renorm(self: Array, p, dim, maxnorm) -> Array:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    wrap_dim(dim, self.ndim)
+    return self.shape, self.dtype
+
+
+@operator(writes=1, inplace=True, out=True, layout_sensitive=True, batching="fallback")
+def renorm(self: Array, p, dim, maxnorm) -> Array:
+    """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
+
+    Raises RuntimeError for p <= 0, a negative norm, and fewer than two dimensions.
+    """
+    _renorm_meta(self, p, dim, maxnorm)
     if BY_NUMPY[self.dtype].category < FLOATING:
         raise NotImplementedError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
@@ -76,7 +81,7 @@ def _renorm_tangent(F, tangent, value, p, dim, maxnorm):
     return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(tangent)), tangent)
 
 
-renorm.checks_out(exact_dtype_out)
+renorm.structured(_renorm_meta)
 renorm.gradient(
     self=lambda F, grad, self, p, dim, maxnorm: _renorm_backward(F, grad, self, p, dim, maxnorm)
 )

@@ -16,11 +16,12 @@ from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import named_out, store_exactly
+from impl.dispatch.out import named_out, set_output, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
 from impl.tensor.tensor import Tensor
+from impl.tensor.write import resize
 
 LinalgSvd = return_type("linalg_svd", "U", "S", "Vh")
 Svd = return_type("svd", "U", "S", "V")
@@ -212,7 +213,23 @@ linalg_svd.forward(U=_left_tangent, S=_values_tangent, Vh=_right_tangent)
 # -- public spellings ---------------------------------------------------------------------------
 
 
-def _decomposed(A: Tensor, full_matrices: bool, compute_uv: bool, driver) -> tuple:
+def _set_outputs(out, A, full_matrices: bool) -> None:
+    """Check the dtypes of U, S and Vh, and resize them, in ATen's order; or of S alone."""
+    *batch, rows, columns = A.shape
+    k = min(rows, columns)
+    if isinstance(out, Tensor):
+        set_output(out, (*batch, k), A.real.dtype)
+        return
+    left, right = (rows, columns) if full_matrices else (k, k)
+    lapack.set_matrices(out[0], (*batch, rows, left), A.dtype)
+    if out[2]._raw.shape != (*batch, columns, right):  # which is transposed before, in `svd`
+        lapack.set_matrices(out[2], (*batch, right, columns), A.dtype)
+    else:
+        set_output(out[2], out[2]._raw.shape, A.dtype)
+    set_output(out[1], (*batch, k), A.real.dtype)
+
+
+def _decomposed(A: Tensor, full_matrices: bool, compute_uv: bool, driver, out=None) -> tuple:
     lapack.check_matrices("linalg.svd", A._raw)
     not_implemented.check_floating("linalg.svd", A._raw)
     if driver is not None and A._raw.size:
@@ -220,6 +237,8 @@ def _decomposed(A: Tensor, full_matrices: bool, compute_uv: bool, driver) -> tup
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
             "cuSOLVER backend."
         )
+    if out is not None:
+        _set_outputs(out, A._raw, full_matrices)
     if A._raw.size:
         lapack.require_kernel(A._raw, "linalg_svd_cpu")
     return linalg_svd(A, full_matrices, compute_uv, driver)
@@ -234,7 +253,7 @@ def decomposed(A, full_matrices=True, *, driver=None, out=None):
     matrices that are not finite; backward for a complex loss that depends on the singular vectors'
     phases.
     """
-    result = LinalgSvd(_decomposed(A, full_matrices, True, driver))
+    result = LinalgSvd(_decomposed(A, full_matrices, True, driver, out))
     return result if out is None else store_exactly("_linalg_svd", out, result)
 
 
@@ -242,7 +261,7 @@ def decomposed(A, full_matrices=True, *, driver=None, out=None):
 @named_out("_linalg_svd")
 def svdvals(A, *, driver=None, out=None):
     """The singular values (..., k) alone (torch.linalg.svdvals). Errors as `torch.linalg.svd`."""
-    result = _decomposed(A, False, differentiated(A), driver)[1]
+    result = _decomposed(A, False, differentiated(A), driver, out)[1]
     return result if out is None else store_exactly("_linalg_svd", out, result)
 
 
@@ -262,16 +281,19 @@ def svd(input, some=True, compute_uv=True, *, out=None):
             f"linalg.svd: input should have at least 2 dimensions, but has {len(shape)} dimensions "
             "instead"
         )
+    transposes = 0
+    if out is not None:  # ATen also transposes V, before and after, where it holds matrices
+        transposes = compute_uv + (compute_uv and out[2]._raw.ndim > 1)
     if compute_uv:
-        U, S, Vh = _decomposed(input, not some, True, None)
+        U, S, Vh = _decomposed(input, not some, True, None, out)
     else:
         S = svdvals(input)
         U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)).zero_() for n in shape[-2:])
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
     if out is None:
         return result
-    # ATen also transposes it, before and after, where it holds matrices.
-    transposes = compute_uv + (compute_uv and out[2]._raw.ndim > 1)
+    if compute_uv and out[2]._raw.shape != result.V._raw.shape:
+        resize(out[2], result.V._raw.shape, result.V._strides)
     stored = store_exactly("_linalg_svd", out, result)
     for _ in range(transposes):
         inference_mode.count(stored.V)

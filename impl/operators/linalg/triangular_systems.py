@@ -10,13 +10,15 @@ import warnings
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, written
-from impl.dispatch.out import fit, named_out, stored
+from impl.dispatch.out import check_same, fit, named_out, stored
+from impl.kernels.casting import converted, discards
 from impl.operators.linalg import lapack
-from impl.tensor.tensor import Tensor
 
 
 def solved(A, B, upper: bool, left: bool = True, unitriangular: bool = False, turned: int = 0):
@@ -40,7 +42,7 @@ def solved(A, B, upper: bool, left: bool = True, unitriangular: bool = False, tu
 def linalg_solve_triangular(
     self: Array, B: Array, upper, left, unitriangular, row_major=False
 ) -> Array:
-    result = solved(self, B.astype(self.dtype, copy=False), upper, left, unitriangular)
+    result = solved(self, converted(B, self.dtype), upper, left, unitriangular)
     return np.ascontiguousarray(result) if row_major else result
 
 
@@ -83,6 +85,16 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
     cast to the dtype of A.
     """
     lapack.check_equation("linalg.solve_triangular", input._raw, B._raw, left)
+    if out is not None:
+        batch = broadcast_shapes(input._raw.shape[:-2], B._raw.shape[:-2])
+        shape = (*batch, *B._raw.shape[-2:])
+        fit(out, shape, lapack.column_major_strides(shape))
+    if discards(B._raw.dtype, (input if out is None else out)._raw.dtype):
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
+    if out is not None:
+        if B._raw.size:
+            lapack.require_kernel(np.empty(1, input._raw.dtype), "triangular_solve_cpu")
+        check_same("expected scalar type {0.legacy} but found {1.legacy}", out, input.dtype)
     result = solution(tensor_ops, input, B, upper, left, unitriangular)
     return stored("linalg_solve_triangular", out, result)
 
@@ -155,12 +167,14 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
                 f"has {given._raw.ndim} dimensions instead"
             )
     check_together("triangular_solve", input._raw, A._raw)
+    if out is not None:
+        batch = broadcast_shapes(A._raw.shape[:-2], input._raw.shape[:-2])
+        for one, given in zip(out, (input._raw, A._raw), strict=True):
+            lapack.set_matrices(one, (*batch, *given.shape[-2:]), given.dtype)
+        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     result = Solution(triangular_solve_pair(input, A, upper, transpose, unitriangular))
-    if isinstance(out, (tuple, list)) and len(out) == 2:
-        for one, value in zip(out, result, strict=True):  # before the warning of the kernel
-            if isinstance(one, Tensor):
-                fit(one, value._raw.shape, value._strides)
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    if out is None:
+        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     return stored("triangular_solve", out, result)
 
 

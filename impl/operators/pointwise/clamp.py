@@ -99,10 +99,26 @@ def _check_both(self, min, max) -> None:
     function=False,
     method=False,
     numbers=False,
-    complex=NoComplex(text="clamp is not supported for complex types", error=NotImplementedError),
     torch_name="clamp",
 )
 def clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
+    return _clamped(self, min, max)
+
+
+@clamp_tensors.checked
+def _refuse_complex(self, min, max) -> None:
+    if self.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+@clamp_tensors.on_slow_path
+def _clamp_or_refuse(self: Array, min: Array | None, max: Array | None) -> Array:
+    """The bounds in their common dtype with `self`; with one of them it is torch's maximum or
+    minimum that computes, and that has no name of clamp."""
+    both = min is not None and max is not None
+    if self.dtype.kind in ("bc" if both else "c"):
+        kernel = "clamp" if both else "minimum" if min is None else "maximum"
+        raise not_implemented(f"{kernel}_cpu", BY_NUMPY[self.dtype])
     return _clamped(self, min, max)
 
 

@@ -184,6 +184,7 @@ floor_divide_of_scalar = _pair(
 floor_divide_into = _pair("floor_divide_into", "NotImplemented", _floored, "div_floor_cpu")
 for _op in (floor_divide, floor_divide_scalar, floor_divide_of_scalar, floor_divide_into):
     _op.casts_out(False)
+floor_divide.casts_out(True, late=True)
 floor_divide.gradients("self", "other")(no_derivative("floor_divide"))
 floor_divide_scalar.gradient(self=no_derivative("floor_divide"))
 floor_divide_of_scalar.gradient(self=no_derivative("floor_divide"))

@@ -14,7 +14,7 @@ from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool, require_floating
-from impl.dispatch.out import named_out, store, warn_resized
+from impl.dispatch.out import named_out, refuse_links, store, warn_resized
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.tensor.allocation import copied_layout
 from impl.tensor.memory_overlap import check_memory
@@ -125,6 +125,7 @@ def ldexp_copy(input, other, *, out=None):
     shape = input._raw.shape
     floating = input.dtype.category >= FLOATING
     if out is not None:
+        refuse_links("ldexp", input, other, out)
         _check_cast(out)
         return ldexp.call_out(out, (input, other))
     if floating and other.dtype.category < FLOATING and input._raw.size:

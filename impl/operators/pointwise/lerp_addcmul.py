@@ -9,7 +9,7 @@ from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import times
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers
-from impl.dispatch.out import same_dtype_out
+from impl.dispatch.out import refuse_links, same_dtype_out
 from impl.kernels.casting import check_numbers, storable, without_imaginary_part
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor
@@ -84,6 +84,9 @@ def lerp(input, end, weight, *, out=None):
 
     Raises RuntimeError for different dtypes.
     """
+    if out is not None and isinstance(weight, Tensor) and not weight._raw.ndim:
+        refuse_links("lerp", input, end, weight, out)
+        weight = weight.item()
     op = lerp_tensor if isinstance(weight, Tensor) else lerp_number
     return op(input, end, weight) if out is None else op.call_out(out, (input, end, weight))
 

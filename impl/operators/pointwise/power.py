@@ -116,6 +116,7 @@ def pow_of_scalar(self: Array, exponent: Array) -> Array:
 
 pow_scalar.casts_out(True)
 pow_of_scalar.casts_out(False)
+pow_of_scalar.structured(lambda self, exponent: (exponent.shape, None))
 pow_of_scalar.laid_out_as(lambda args: [])  # row-major, whatever the exponent's layout
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.dtypes import BY_NUMPY
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import no_derivative, refuse_bool, require_floating
@@ -297,6 +298,8 @@ def _check_same(self, values) -> None:
 
 
 def _check_heaviside_out(out, self, values) -> None:
+    if "c" in (out.kind, self.dtype.kind, values.dtype.kind):
+        raise heaviside.complex.refusal(BY_NUMPY[self.dtype])
     _check_same(self, values)
     if out != self.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import ml_dtypes
@@ -65,6 +66,14 @@ def _cast_layouts(args):
 
 
 where.checks_out(_same_as_promoted, first=True)
+
+
+@functools.partial(where.prepares_out, late=True)
+def _look_at_condition(out, condition, self, other):
+    _check_condition(condition.dtype)
+    return [condition, self, other]
+
+
 where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
@@ -99,7 +108,8 @@ def _select(condition, self, other, out):
             "where(): argument 'condition' (position 1) must be Tensor, "
             f"not {type(condition).__name__}"
         )
-    _check_condition(condition._raw.dtype)
+    if out is None:
+        _check_condition(condition._raw.dtype)
     args = (condition, *_beside_number(self, other))
     return where(*args) if out is None else where.call_out(out, args)
 
@@ -178,5 +188,5 @@ def _same_as_input(out, self, *rest) -> None:
         )
 
 
-nan_to_num.checks_out(_same_as_input)
+nan_to_num.checks_out(_same_as_input, first=True)
 nan_to_num.gradient(self=lambda F, grad, self: grad * F.isfinite(self))

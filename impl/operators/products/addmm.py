@@ -5,6 +5,9 @@ With beta 0 the added tensor is ignored, so that its NaNs do not propagate (torc
 
 from __future__ import annotations
 
+import functools
+import warnings
+
 import numpy as np
 
 from impl.core import messages
@@ -14,8 +17,13 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.formula_helpers import multiplied, times
-from impl.dispatch.out import exact_dtype_out
-from impl.kernels.casting import check_numbers, storable, without_imaginary_part
+from impl.kernels.casting import (
+    check_numbers,
+    converted,
+    discards,
+    storable,
+    without_imaginary_part,
+)
 from impl.kernels.reduced_precision import widened
 from impl.operators.products.matmul import (
     bmm,
@@ -35,6 +43,7 @@ from impl.operators.products.matmul import (
     right_gradient,
     same_batch_dtypes,
 )
+from impl.tensor.write import resize
 
 SMALL = 400
 """Below this many multiplications for one matrix, a batch does not go to BLAS."""
@@ -121,6 +130,7 @@ def _same_dtype(base, mat1, mat2) -> None:
     validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
     writes=1,
+    memory=MemoryOverlap(copied=True),
 )
 def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (mat1 @ mat2), self broadcast to the product (torch.addmm).
@@ -147,7 +157,13 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     return _scaled_sum(beta, base, alpha, _exact_product(mat1, mat2), blas=_blas_of(kind))
 
 
-addmm.checks_out(exact_dtype_out)
+@functools.partial(addmm.structured, rereads=False)
+def _addmm_meta(self, mat1, mat2, beta, alpha):
+    _same_dtype(self, mat1, mat2)
+    check_matrices("addmm", mat1, mat2)
+    return (mat1.shape[0], mat2.shape[1]), self.dtype
+
+
 addmm.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     mat1=lambda F, grad, mat2, mat1_layout, alpha: left_gradient(F, grad, mat2, mat1_layout, alpha),
@@ -166,18 +182,11 @@ addmm.forward(
     out=True,
     numbers=False,
     validated_numbers=("beta", "alpha"),
-    memory=MemoryOverlap(within=True),
+    memory=MemoryOverlap(within=True, copied=True),
 )
 def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (mat @ vec), self broadcast to the product (torch.addmv)."""
-    if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got {self.ndim}, {mat.ndim}, {vec.ndim}"
-        )
-    if mat.shape[1] != vec.shape[0] or self.size not in (1, mat.shape[0]):
-        reject_vector_sizes(self.size, mat, vec)
-    if not self.dtype == mat.dtype == vec.dtype:
-        reject_vector_dtypes(self, mat, vec)
+    _addmv_meta(self, mat, vec, beta, alpha)
     no_bool("addmv_impl_cpu", mat, vec)
     base, kind = np.broadcast_to(self, mat.shape[:1]), self.dtype
     if kind in REDUCED:
@@ -187,7 +196,19 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     return _scaled_sum(beta, base, alpha, product(mat, vec), blas="f")
 
 
-addmv.checks_out(exact_dtype_out)
+@addmv.structured
+def _addmv_meta(self, mat, vec, beta, alpha):
+    if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {self.ndim}, {mat.ndim}, {vec.ndim}"
+        )
+    if mat.shape[1] != vec.shape[0] or self.size not in (1, mat.shape[0]):
+        reject_vector_sizes(self.size, mat, vec)
+    if not self.dtype == mat.dtype == vec.dtype:
+        reject_vector_dtypes(self, mat, vec)
+    return mat.shape[:1], vec.dtype
+
+
 addmv.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     mat=lambda F, grad, vec_conj, alpha: multiplied(F, F.outer(grad, vec_conj), alpha),
@@ -261,19 +282,11 @@ addr.forward(
         parts=("batch1_sym_argsize_0", "batch1_sym_argsize_1", "batch2_sym_argsize_2")
     ),
     grows=True,
+    memory=MemoryOverlap(copied=True),
 )
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
-    base = expanded_base(self, (_size(batch1, 1), _size(batch2, 2)))
-    check_batches(batch1, batch2)
-    if batch1.shape[0] != batch2.shape[0]:
-        raise RuntimeError(
-            "batch1 and batch2 must have same number of batches, got "
-            f"{batch1.shape[0]} and {batch2.shape[0]}"
-        )
-    if batch1.shape[2] != batch2.shape[1]:
-        first, second = ("x".join(map(str, b.shape[1:])) for b in (batch1, batch2))
-        raise RuntimeError(f"Incompatible matrix sizes for bmm ({first} and {second})")
+    base = _addbmm_base(self, batch1, batch2)
     if not len(batch1):  # there is no product whose dtype would be looked at
         return _scaled_sum(beta, base, 1, np.zeros_like(base))
     _same_dtype(self, batch1, batch2)
@@ -285,6 +298,34 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
         return base
     total = np.matmul(batch1, batch2).sum(0, dtype=self.dtype)
     return _scaled_sum(beta, base, alpha, total, blas="fc")
+
+
+def _addbmm_base(self, batch1, batch2):
+    """The added tensor in the product's shape. Raises RuntimeError for shapes that do not fit."""
+    base = expanded_base(self, (_size(batch1, 1), _size(batch2, 2)))
+    check_batches(batch1, batch2)
+    if batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError(
+            "batch1 and batch2 must have same number of batches, got "
+            f"{batch1.shape[0]} and {batch2.shape[0]}"
+        )
+    if batch1.shape[2] != batch2.shape[1]:
+        first, second = ("x".join(map(str, b.shape[1:])) for b in (batch1, batch2))
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({first} and {second})")
+    return base
+
+
+@addbmm.prepares_out
+def _copy_base(out, self, batch1, batch2, beta, alpha):
+    """Copy the added tensor to `out=`, to which one matrix product after the other is added."""
+    base = _addbmm_base(self, batch1, batch2)
+    if out._raw.shape != base.shape:
+        resize(out, base.shape)
+    if beta == 0:
+        return [np.zeros(base.shape, out._raw.dtype), batch1, batch2, beta, alpha]
+    if discards(base.dtype, out._raw.dtype) and base.size:
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
+    return [converted(base, out._raw.dtype), batch1, batch2, beta, alpha]
 
 
 def _spread(F, grad, batch1_shape, batch2_shape):
@@ -322,10 +363,19 @@ addbmm.forward(
     validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
     writes=1,
-    memory=MemoryOverlap(within=True, operands="none"),
+    memory=MemoryOverlap(within=True, operands="none", copied=True),
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
+    base = _baddbmm_base(self, batch1, batch2)
+    same_batch_dtypes(batch1, batch2)
+    no_bool("baddbmm", batch1, batch2)
+    blas = "" if is_small(batch1, batch2) else _blas_of(self.dtype)
+    return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2), blas)
+
+
+def _baddbmm_base(self, batch1, batch2):
+    """The added tensor in the product's shape. Raises RuntimeError for operands that do not fit."""
     base = expanded_base(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
     if self.dtype != batch1.dtype:
         raise RuntimeError(
@@ -334,13 +384,14 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Ar
         )
     check_batches(batch1, batch2)
     check_batch_sizes(batch1, batch2)
-    same_batch_dtypes(batch1, batch2)
-    no_bool("baddbmm", batch1, batch2)
-    blas = "" if is_small(batch1, batch2) else _blas_of(self.dtype)
-    return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2), blas)
+    return base
 
 
-baddbmm.checks_out(exact_dtype_out)
+@functools.partial(baddbmm.structured, rereads=False)
+def _baddbmm_meta(self, batch1, batch2, beta, alpha):
+    return _baddbmm_base(self, batch1, batch2).shape, batch2.dtype
+
+
 baddbmm.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     batch1=lambda F, grad, batch2, alpha: multiplied(

@@ -17,11 +17,16 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch import fused
 from impl.dispatch.autocast import lower_precision_fp
-from impl.dispatch.out import named_out, store
+from impl.dispatch.out import counted_once, named_out
 from impl.kernels.vectorized import MODERATE, sum_of_rows
 from impl.operators.products.addmm import addmm
 from impl.operators.products.matmul import matrices
-from impl.operators.products.products import matmul, matmul_of, require_tensor
+from impl.operators.products.products import (
+    matmul,
+    matmul_of,
+    require_dimensions,
+    require_tensor,
+)
 from impl.operators.views.shape import unsafe_view
 from impl.operators.views.transposition import t
 from impl.tensor import forward_grad
@@ -36,23 +41,29 @@ def linear(input, weight, bias=None, *, out=None):
     """
     require_tensor("linear", "input", 1, input)
     require_tensor("linear", "weight", 2, weight)
-    if out is not None and bias is None and (input._raw.ndim, weight._raw.ndim) != (1, 2):
-        return matmul(input, t(weight), out=out)
+    if out is not None:
+        return _linear_out(out, input, weight, bias)
     result = _layer(input, weight, bias) if isinstance(bias, Tensor) else None
     if result is None:
         result = _composed(input, weight, bias)
-    return result if out is None else store("linear", out, result)
+    return result
+
+
+def _linear_out(out: Tensor, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """The layer written to `out=`: by addmm, or by matmul and then an addition."""
+    turned = tensor_ops.t(weight)
+    with counted_once(out):
+        if bias is not None and input._raw.ndim == 2:
+            return addmm.call_out(out, (bias, input, turned, 1, 1))
+        matmul(input, turned, out=out)
+        return out if bias is None else out.add_(bias)
 
 
 @lower_precision_fp
 def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """The layer as ATen composes it (Linear.cpp)."""
     ranks = (input._raw.ndim, weight._raw.ndim)
-    if 0 in ranks:
-        raise RuntimeError(
-            "both arguments to linear need to be at least 1D, but they are "
-            f"{ranks[0]}D and {ranks[1]}D"
-        )
+    require_dimensions(ranks, "linear")
     turned = tensor_ops.t(weight)
     if bias is None:
         return matmul_of(input, turned)

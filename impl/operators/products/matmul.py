@@ -6,6 +6,8 @@ column-major, as in torch (FunctionsManual.cpp, mm_mat1_backward and mm_mat2_bac
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core.dims import require_dims
@@ -14,7 +16,7 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.formula_helpers import multiplied
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import exact_dtype_out, inner_product_out
+from impl.dispatch.out import inner_product_out, set_output
 from impl.dispatch.vmap_rules import ensured, fronted, hide
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.tensor.lazy_conj import conj_neg_bits, lazily_conjugated
@@ -136,7 +138,10 @@ def _product_rule(product, first_t, first, second_t, second):
     return product(first_t, second) + later
 
 
-mm.checks_out(exact_dtype_out)
+@functools.partial(mm.structured, rereads=False)
+def _mm_meta(self, mat2):
+    check_matrices("mm", self, mat2)
+    return (self.shape[0], mat2.shape[1]), self.dtype
 
 
 @mm.batches
@@ -208,7 +213,11 @@ def check_batch_sizes(batch1, batch2) -> None:
         )
 
 
-bmm.checks_out(lambda out, self, mat2: exact_dtype_out(out, mat2))
+@functools.partial(bmm.structured, rereads=False)
+def _bmm_meta(self, mat2):
+    check_batches(self, mat2)
+    check_batch_sizes(self, mat2)
+    return (*self.shape[:2], mat2.shape[2]), mat2.dtype
 
 
 @bmm.batches
@@ -233,13 +242,7 @@ def mv(self: Array, vec: Array) -> Array:
     kind, shape = self.dtype, self.shape
     if kind in WIDE and vec.dtype is kind and len(shape) == 2 and vec.shape == shape[1:]:
         return matrices(self, vec)  # the common case
-    require_dims(0, self.ndim)
-    if self.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
-    if self.shape[1] != vec.shape[0]:
-        reject_vector_sizes(self.shape[0], self, vec)
-    if self.dtype != vec.dtype:
-        reject_vector_dtypes(vec, self, vec)
+    _mv_meta(self, vec)
     no_bool("addmv_impl_cpu", self, vec)
     return product(self, vec)
 
@@ -268,7 +271,24 @@ def reject_vector_dtypes(base, mat, vec) -> None:
     )
 
 
-mv.checks_out(exact_dtype_out)
+def _mv_meta(self, vec, out=None):
+    """The shape and dtype of the product, which torch adds to `out=` itself if that may have the
+    product's size already, and else to a new tensor."""
+    require_dims(0, self.ndim)
+    if self.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
+    if self.shape[1] != vec.shape[0]:
+        reject_vector_sizes(self.shape[0], self, vec)
+    base = vec if out is None or out.ndim > 1 or out.size not in (1, self.shape[0]) else out
+    if not base.dtype == self.dtype == vec.dtype:
+        reject_vector_dtypes(base, self, vec)
+    return self.shape[:1], vec.dtype
+
+
+@mv.prepares_out
+def _prepare_mv(out, self, vec):
+    set_output(out, *_mv_meta(self, vec, out._raw))
+    return [self, vec]
 
 
 @mv.batches
@@ -313,6 +333,11 @@ def dot(self: Array, tensor: Array) -> Array:
     return _inner_product(self, tensor)
 
 
+def _to_one_number(self, other):
+    return (), None
+
+
+dot.structured(_to_one_number)
 dot.checks_out(inner_product_out, first=True)
 
 
@@ -340,6 +365,7 @@ def vdot(self: Array, other: Array) -> Array:
     return _inner_product(np.conj(self) if self.dtype.kind == "c" else self, other)
 
 
+vdot.structured(_to_one_number)
 vdot.checks_out(inner_product_out, first=True)
 vdot.gradient(
     self=lambda F, grad, other: F.conj(grad) * other,

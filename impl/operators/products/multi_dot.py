@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import native
-from impl.dispatch.out import store
+from impl.dispatch.out import fit
 from impl.operators.products.matmul import mm
-from impl.tensor.memory_overlap import share_memory
 from impl.tensor.tensor import Tensor
 
 _DEPRECATED = (
@@ -28,19 +27,22 @@ def multi_dot(tensors, *, out=None):
     tensors = list(tensors)
     matrices, sizes = _matrices(tensors)
     _check(tensors, matrices)
+    if isinstance(out, Tensor):
+        if out.dtype is not tensors[0].dtype:
+            raise RuntimeError(
+                f"multi_dot(): expected out tensor to have dtype {tensors[0].dtype.c_name} but got "
+                f"{out.dtype.c_name}"
+            )
+        fit(out, sizes)
     if len(matrices) == 3:
         factors = _of_three(*matrices)
     else:
         factors = _factors(matrices, _splits(matrices), 0, len(matrices) - 1)
-    if len(sizes) == 2 and any(share_memory(factor, out) for factor in factors):
-        return mm.call_out(out, factors)
-    result = tensor_ops.view(mm(*factors), sizes)
-    if isinstance(out, Tensor) and out.dtype is not result.dtype:
-        raise RuntimeError(
-            f"multi_dot(): expected out tensor to have dtype {result.dtype.c_name} but got "
-            f"{out.dtype.c_name}"
-        )
-    return result if out is None else store("mm", out, result)
+    if out is None:
+        return tensor_ops.view(mm(*factors), sizes)
+    rows, columns = matrices[0]._raw.shape[0], matrices[-1]._raw.shape[-1]
+    mm.call_out(tensor_ops.view(out, (rows, columns)), factors)
+    return out
 
 
 def _matrices(tensors: list[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:

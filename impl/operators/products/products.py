@@ -11,24 +11,16 @@ import itertools
 import math
 import warnings
 
-from impl.core import inference_mode
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import function, native
-from impl.dispatch.out import (
-    check_out,
-    copy_out,
-    exact_dtype_out,
-    inner_product_out,
-    write_out,
-)
+from impl.dispatch.out import check_out, copy_out, fit
 from impl.operators.pointwise.python_operators import binary
 from impl.operators.products import bmm_fused
 from impl.operators.products.matmul import bmm, dot, mm, mv
 from impl.operators.views.shape import unsafe_view
-from impl.tensor.memory_overlap import share_memory
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -45,7 +37,7 @@ def require_tensor(name: str, argument: str, position: int, value) -> None:
 
 
 # The operators that write to `out=` themselves, for factors of these ranks.
-_KERNELS = {(2, 2): mm, (2, 1): mv, (3, 3): bmm}
+_KERNELS = {(1, 1): dot, (2, 2): mm, (2, 1): mv, (3, 3): bmm}
 
 
 @function()
@@ -57,36 +49,59 @@ def matmul(input, other, *, out=None):
     """
     require_tensor("matmul", "input", 1, input)
     require_tensor("matmul", "other", 2, other)
-    if out is not None and input._raw.ndim and other._raw.ndim:
-        check_out("matmul", out, requires_grad(input) or requires_grad(other))
-        if input._raw.ndim == other._raw.ndim == 1:
-            inner_product_out(out._raw.dtype, input._raw)
-    result = (matmul_of if STATE.autocast is None else lower_precision_fp(matmul_of))(input, other)
-    if out is None:
-        return result
-    _check_dtype_out(out, input, other)
-    kernel = _KERNELS.get((input._raw.ndim, other._raw.ndim))
-    if kernel and (share_memory(out, input) or share_memory(out, other)):
-        return kernel.call_out(out, (input, other))
-    write_out(out, result._raw)
-    if (input._raw.ndim, other._raw.ndim) == (1, 2):
-        inference_mode.count(out)  # ATen also squeezes `out`
+    if out is not None:
+        return _matmul_out(out, input, other)
+    return (matmul_of if STATE.autocast is None else lower_precision_fp(matmul_of))(input, other)
+
+
+def _matmul_out(out: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """`matmul` with `out=`: the kernel for these ranks writes to it, or to a reshaped view of it
+    that already has the sizes of the result."""
+    ranks = (left._raw.ndim, right._raw.ndim)
+    require_dimensions(ranks)
+    check_out("matmul", out, requires_grad(left) or requires_grad(right))
+    if max(ranks) <= 2 and ranks != (1, 2):
+        return _KERNELS[ranks].call_out(out, (left, right))
+    if ranks == (1, 2):
+        mm.call_out(out, (tensor_ops.unsqueeze(left, 0), right))
+        return out.squeeze_(0)
+    if _folds(left, right, copies=False):
+        if ranks[0] == 1:
+            left, right = tensor_ops.transpose(right, -2, -1), left
+        rows = tensor_ops.reshape(left, (math.prod(left._raw.shape[:-1]), left._raw.shape[-1]))
+        size = (*left._raw.shape[:-1], *right._raw.shape[1:])
+        return _written_as(out, size, (rows._raw.shape[0], *right._raw.shape[1:]), rows, right)
+    a, b = left._raw.shape, right._raw.shape
+    left_size, left_batch, right_size, right_batch, size = _batch_sizes(a, b)
+    left = tensor_ops.reshape(tensor_ops.expand(left, left_size), left_batch)
+    right = tensor_ops.reshape(tensor_ops.expand(right, right_size), right_batch)
+    vector = len(b) == 1
+    if vector:
+        right = tensor_ops.unsqueeze(right, 2)
+    return _written_as(out, size, (*left_batch[:2], right._raw.shape[2]), left, right, vector)
+
+
+def _written_as(
+    out: Tensor, size, made, left: Tensor, right: Tensor, vector: bool = False
+) -> Tensor:
+    """Write a product to `out=`, resized to `size`, by way of a tensor of the sizes `made`: a view,
+    or a copy, which is not given the sizes of `out=` again; its columns of a `vector` have one
+    element."""
+    fit(out, tuple(size))
+    written = tensor_ops.reshape(out, made)
+    _KERNELS[left._raw.ndim, right._raw.ndim].call_out(written, (left, right))
+    if written._storage.buffer is not out._storage.buffer:
+        out.copy_(written.squeeze(-1) if vector else written)
     return out
 
 
-def _check_dtype_out(out: Tensor, left: Tensor, right: Tensor) -> None:
-    """Raise RuntimeError for an `out=` of another dtype, in the words of the operator that ATen
-    calls for operands of these ranks."""
-    ranks = (left._raw.ndim, right._raw.ndim)
-    folded = ranks[0] > 2 and ranks[1] == 1 and _folds(left, right)
-    if folded and out.dtype is not left.dtype:
-        kinds = ", ".join((out.dtype.legacy, left.dtype.legacy))
+def require_dimensions(ranks, name: str = "matmul") -> None:
+    """Raise RuntimeError for a 0-dim factor."""
+    if 0 in ranks:
         raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {kinds}, and "
-            f"{right.dtype.legacy}"
+            f"both arguments to {name} need to be at least 1D, but they are "
+            f"{ranks[0]}D and {ranks[1]}D"
         )
-    check = inner_product_out if ranks == (1, 1) else exact_dtype_out
-    check(out._raw.dtype, left._raw)
 
 
 def matmul_of(left: Tensor, right: Tensor) -> Tensor:
@@ -94,11 +109,7 @@ def matmul_of(left: Tensor, right: Tensor) -> Tensor:
     ranks = (left._raw.ndim, right._raw.ndim)
     if min(ranks) > 2:
         return _batched(left, right)
-    if 0 in ranks:
-        raise RuntimeError(
-            "both arguments to matmul need to be at least 1D, but they are "
-            f"{ranks[0]}D and {ranks[1]}D"
-        )
+    require_dimensions(ranks)
     if ranks == (1, 1):
         return dot(left, right)
     if ranks == (2, 1):
@@ -112,17 +123,18 @@ def matmul_of(left: Tensor, right: Tensor) -> Tensor:
     return _batched(left, right)
 
 
-def _folds(left: Tensor, right: Tensor) -> bool:
+def _folds(left: Tensor, right: Tensor, copies: bool = True) -> bool:
     """Whether the larger operand's batch becomes rows of one matrix, rather than a bmm.
 
-    Always when the smaller operand requires grad (a bmm would expand its gradient needlessly), else
-    when the fold is a view, whatever the strides of dimensions of size one are.
+    If the fold `copies`, always when the smaller operand requires grad (a bmm would expand its
+    gradient needlessly), else when the fold is a view, whatever the strides of dimensions of size
+    one are.
     """
     left_larger = left._raw.ndim >= right._raw.ndim
     large, small = (left, right) if left_larger else (right, left)
     if large._raw.ndim < 3 or small._raw.ndim > 2:
         return False
-    if requires_grad(small):
+    if copies and requires_grad(small):
         return True
     if left._raw.ndim == 2:
         return False

@@ -14,18 +14,18 @@ from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating, refuse_bool, require_scalar_type
 from impl.dispatch.out import (
-    exact_dtype_out,
     fit,
     named_out,
     refuse_links,
     refusing_gradients,
+    set_output,
     store,
     store_exactly,
 )
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.geometry import Geometry
-from impl.tensor.memory_overlap import check_disjoint
+from impl.tensor.memory_overlap import check_disjoint, check_memory
 from impl.tensor.tensor import Tensor
 
 # -- cross --------------------------------------------------------------------------------------
@@ -46,7 +46,6 @@ def _cross(self, other, dim):
     return np.stack(products, axis)
 
 
-linalg_cross.checks_out(exact_dtype_out)
 linalg_cross.gradient(
     self=lambda F, grad, other, dim: F.linalg_cross(F.conj(other), grad, dim),
     other=lambda F, grad, self, dim: F.linalg_cross(grad, F.conj(self), dim),
@@ -75,11 +74,12 @@ def cross_along(input, other, *, dim=-1, out=None):
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {lengths[0]} and "
             f"{lengths[1]}"
         )
-    broadcast_shapes(one, two)
-    result = linalg_cross(input, other, dim)
-    if isinstance(out, Tensor):
+    shape = broadcast_shapes(one, two)
+    if out is not None:
+        set_output(out, shape, input._raw.dtype)
         for factor in (input, other):
             check_disjoint(out, factor)
+    result = linalg_cross(input, other, dim)
     return result if out is None else store_exactly("linalg_cross", out, result)
 
 
@@ -120,14 +120,15 @@ def vecdot(x, y, *, dim=-1, out=None):
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
             f"{x.dtype.legacy} and y of type {y.dtype.legacy} instead"
         )
-    if x._raw.ndim == y._raw.ndim == 1:
-        result = FUNCTIONS["vdot"](x, y)
-    else:
-        result = (tensor_ops.conj(x) * y).sum(dim)
     if isinstance(out, Tensor) and out.dtype is not x.dtype:
         raise RuntimeError(
             f"linalg.vecdot: Expected out of dtype{x.dtype.legacy} but found {out.dtype.legacy}"
         )
+    if x._raw.ndim == y._raw.ndim == 1:
+        if out is not None:
+            fit(out, ())
+        return FUNCTIONS["vdot"](x, y, out=out)
+    result = (tensor_ops.conj(x) * y).sum(dim)
     return result if out is None else store("sum", out, result)
 
 
@@ -168,5 +169,6 @@ def kron(input, other, *, out=None):
     # ATen writes through a view with a version counter of its own.
     fit(out, sizes)
     refuse_links("mul", input, other, out)
+    check_memory(out, (input, other))
     product = (left.detach() * right.detach()).contiguous()
     return store("mul", out, product.reshape(sizes), writes=0)

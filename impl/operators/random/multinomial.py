@@ -15,6 +15,7 @@ from impl.factories.generator import default_generator
 from impl.kernels.reduced_precision import widened
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.write import resize
 
 
 def _check_dtype(weights: Tensor) -> None:
@@ -93,4 +94,6 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     _check(input, num_samples, replacement)
     draw = _put_back if replacement and num_samples > 1 else _races
     result = draw(input, num_samples, generator)
+    if out is not None and out._raw.shape != result._raw.shape:
+        resize(out, result._raw.shape)
     return result if out is None else store("multinomial", out, result)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.dtypes import result_dtype
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.core.sizes import broadcast_shapes, check_count, sizes_of
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
-from impl.dispatch.out import check_out, write_out
+from impl.dispatch.out import check_out, fit, write_out
 from impl.dispatch.record import underived_write
 from impl.factories.creation import empty
 from impl.factories.creation.options import required
 from impl.factories.draws import draw_normal
 from impl.operators.random.sampling import check_deviation
 from impl.tensor import write
+from impl.tensor.memory_overlap import check_cast
 from impl.tensor.tensor import Tensor, new, requires_grad
 
 
@@ -68,7 +70,8 @@ def _of_tensors(mean, std, generator, out):
             shapes.append(out._raw.shape)
         shape = broadcast_shapes(*shapes)
         drawn = new(np.empty(shape, (mean if out is None else out)._raw.dtype))
-        if out is not None and out._raw.shape == shape:
+        if out is not None:
+            fit(out, shape)
             drawn = FUNCTIONS["empty_like"](out)  # filled in the order of its memory
     with no_grad():
         if isinstance(std, Tensor):
@@ -77,6 +80,10 @@ def _of_tensors(mean, std, generator, out):
             drawn.normal_(0.0, std, generator=generator)
         if drawn._raw.size:
             drawn.add_(mean)
+        elif out is not None:
+            check_cast(
+                result_dtype([drawn._raw, getattr(mean, "_raw", mean)]).numpy, out._raw.dtype
+            )
     if out is None:
         return op(mean, std, drawn._raw)
     write_out(out, drawn._raw)

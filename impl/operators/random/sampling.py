@@ -173,9 +173,10 @@ bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
     function=False,
     method=False,
     node="BernoulliBackward1",
-    complex=NoComplex("bernoulli_tensor_cpu_self_"),
 )
 def bernoulli_fill(self: Array, p: Array, generator) -> Array:
+    if self.size and self.dtype.kind == "c":
+        raise not_implemented("bernoulli_tensor_cpu_self_", BY_NUMPY[self.dtype])
     wide = np.broadcast_to(p, self.shape) if self.size else np.empty(self.shape, p.dtype)
     order = elementwise_strides(self.shape, [(self.shape, element_strides(self))])
     return _trials(wide, generator, order).astype(self.dtype)

@@ -24,7 +24,7 @@ from impl.dispatch.not_implemented import (
     refuse_integer_result,
     refuse_integers,
 )
-from impl.dispatch.out import named_out, stored_elementwise, typed_out, working_dtype
+from impl.dispatch.out import fill_out, named_out, stored_elementwise, typed_out, working_dtype
 from impl.dispatch.record import check_write
 from impl.kernels.casting import discards
 from impl.kernels.reduced_precision import widened
@@ -263,6 +263,16 @@ def _check_dtype(name: str, input, dim, dtype) -> None:
         refuse_integer_result(input, dtype)
 
 
+def _sizes(input, dim):
+    """A function that returns the shape of the result; it raises for a dimension out of range."""
+
+    def shape():
+        wrap_dim(dim, input._raw.ndim)
+        return input._raw.shape
+
+    return shape
+
+
 @function()
 @named_out("cumsum")
 def cumsum(input, dim, *, dtype=None, out=None):
@@ -271,7 +281,11 @@ def cumsum(input, dim, *, dtype=None, out=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    dtype = working_dtype("cumsum", out, dtype, input)
+    shape = None if out is None else _sizes(input, dim)
+    dtype = working_dtype("cumsum", out, dtype, input, shape=shape)
+    if out is not None and dtype is bool_ and not input._raw.size:
+        fill_out(out, np.zeros(out._raw.shape, np.bool_))
+        return out
     _check_dtype("cumsum", input, dim, dtype)
     return stored_elementwise("cumsum", out, input, cumsum_along(input, dim, dtype))
 
@@ -284,7 +298,11 @@ def cumprod(input, dim, *, dtype=None, out=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    dtype = working_dtype("cumprod", out, dtype, input)
+    shape = None if out is None else _sizes(input, dim)
+    dtype = working_dtype("cumprod", out, dtype, input, shape=shape)
+    if out is not None and dtype is bool_ and not input._raw.size:
+        fill_out(out, np.zeros(out._raw.shape, np.bool_))
+        return out
     _check_dtype("cumprod", input, dim, dtype)
     return stored_elementwise("cumprod", out, input, cumprod_along(input, dim, dtype))
 

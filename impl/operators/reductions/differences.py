@@ -10,7 +10,7 @@ from impl.core.dims import existing_dim, wrap_dim, wrap_dims
 from impl.core.dtypes import FLOATING, bool_, get_default_dtype, uint8
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.definition import function
-from impl.dispatch.out import copy_out, store
+from impl.dispatch.out import copy_out
 from impl.operators.copies.cat_stack import cat
 from impl.tensor.tensor import Tensor
 
@@ -54,16 +54,25 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     result = input
     if n and (prepend is not None or append is not None):
         result = _joined(input, prepend, append, dim)
-    result = _differences(result, n, dim)
     if out is None:
-        return result
+        return _differences(result, n, dim)
     if n:
-        difference = "logical_xor" if input._raw.dtype.kind == "b" else "sub"
-        return store(difference, out, result)
+        return _last_difference(out, _differences(result, n - 1, dim) if n > 1 else result, dim)
     if isinstance(out, Tensor) and out._raw.dtype != input._raw.dtype:
         kinds = input.dtype.legacy, out.dtype.legacy
         raise RuntimeError("expected scalar_type {} but found {}".format(*kinds))
     return copy_out("diff", out, input, counts_resize=True)
+
+
+def _last_difference(out, value: Tensor, dim: int) -> Tensor:
+    """The differences of neighbours, written to `out=`."""
+    difference = FUNCTIONS["logical_xor" if value.dtype is bool_ else "sub"]
+    length = value.size(dim) - 1
+    if length < 0:
+        text = "start out of range (expected to be in range of [0, 0], but got 1)"
+        raise IndexError(text)
+    later, earlier = (tensor_ops.narrow(value, dim, start, length) for start in (1, 0))
+    return difference(later, earlier, out=out)
 
 
 def _differences(value: Tensor, n: int, dim: int) -> Tensor:

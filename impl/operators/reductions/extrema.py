@@ -7,6 +7,7 @@ operators; torch.amax's documentation states the difference).
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY
+from impl.core.meta_arrays import reduced_shape
 from impl.core.meta_functions import reduced
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.return_types import return_type
@@ -28,7 +30,16 @@ from impl.dispatch.definition import (
     written,
 )
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.out import named_out, refusing_gradients, store, store_exactly, stored
+from impl.dispatch.out import (
+    check_dtypes,
+    fit,
+    named_out,
+    refuse_links,
+    refusing_gradients,
+    store,
+    store_exactly,
+    stored,
+)
 from impl.dispatch.vmap_rules import hide, with_dims
 from impl.operators.pointwise.halved_ties import (
     larger,
@@ -218,6 +229,11 @@ def _of_dims(name: str, reduction, words: str):
     op = operator(node=node, function=False, method=False, **facts)(kernel)
     op.checks_out(_same_dtype, first=True)
 
+    @functools.partial(op.structured, late=True)
+    def reduced_output(self, dim, keepdim):
+        _require_elements(name, self, dim)
+        return reduced_shape(self.shape, wrap_dims(dim, self.ndim), keepdim), None
+
     @op.on_shared_memory
     def over_start(out, self, dim, keepdim):
         out[...] = _identity("max" if name == "amax" else "min", out.dtype)
@@ -302,12 +318,22 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
 
     Raises ValueError for `out` of tensors that share memory.
     """
-    if out is not None and not is_disjoint(*out):
-        raise ValueError("aminmax(): the `min` and `max` out= tensors must not overlap.")
-    for tensor in out or ():
-        check_disjoint(tensor, input)
+    if out is not None:
+        _check_extremes(input, out)
     result = Extremes(aminmax_dim(input, dim, keepdim))
     return stored("aminmax", out, result)
+
+
+def _check_extremes(input: Tensor, out) -> None:
+    """Raise the errors that come before those of dimensions."""
+    if not is_disjoint(*out):
+        raise ValueError("aminmax(): the `min` and `max` out= tensors must not overlap.")
+    refuse_links("aminmax", input, out)
+    if input.is_complex():
+        raise aminmax_dim.complex.refusal(input.dtype)
+    check_dtypes(out, input.dtype, input.dtype)
+    for tensor in out:
+        check_disjoint(tensor, input)
 
 
 # -- reductions that return an index ----------------------------------------------------------
@@ -413,8 +439,10 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
         if out is None:
             return all_op(input)
         kind = input._raw.dtype
+        refuse_links(name, input, out)
         if isinstance(out, Tensor) and input.dtype.category > out.dtype.category:
             raise RuntimeError(_UNCASTABLE)
+        fit(out, ())
         return store(name, out, all_op(input) if input._raw.size else new(_identity(name, kind)))
 
     extremum.__doc__ = (

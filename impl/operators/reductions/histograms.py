@@ -17,7 +17,7 @@ from impl.dispatch.not_implemented import (
     require_floating,
     require_full_precision,
 )
-from impl.dispatch.out import write_out
+from impl.dispatch.out import fit, write_out
 from impl.dispatch.record import store_underived
 from impl.kernels.casting import check_numbers
 from impl.tensor import forward_grad
@@ -79,6 +79,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if out is not None:
         forward_grad.refuse_out("histc", (input, out))
+        fit(out, (bins,))
     values = np.asarray(input._raw)
     low, high = _limits(values, min, max)
     require_floating(values, "linspace_cpu" if values.dtype == bool else "histogram_cpu")
@@ -172,6 +173,11 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         _check_histogram_out(input, out)
         if not isinstance(bins, Tensor):
             _check_number_of_bins(bins)
+        if out is not None:
+            count = len(bins._raw) if isinstance(bins, Tensor) else bins + 1
+            fit(out[1], (count,))
+            fit(out[0], (count - 1,))
+        if not isinstance(bins, Tensor):
             low, high = _outer_edges(np.asarray(input._raw), range)
             edges = FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
         return Histogram(histogram_within(input, edges, weight, density))

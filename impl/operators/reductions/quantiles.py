@@ -11,7 +11,7 @@ from impl.core.dtypes import float32, float64, int64
 from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function
-from impl.dispatch.out import copy_out
+from impl.dispatch.out import copy_out, fit
 from impl.kernels.selection import selected
 from impl.operators.copies.cat_stack import broadcast_tensors
 from impl.operators.indexing.index_operators import from_scalar
@@ -35,9 +35,6 @@ def _check(input: Tensor, q: Tensor, interpolation: str) -> None:
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if q.dtype is not input.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    raw = np.asarray(q._raw)
-    if not ((raw >= 0) & (raw <= 1)).all():
-        raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
 
 def _rows(input: Tensor, dim, kept: tuple[int, ...]) -> Tensor:
@@ -78,12 +75,16 @@ def _at_ranks(values: Tensor, *ranks: Tensor) -> list[Tensor]:
 
 
 @fp32
-def _quantile(skip_nan: bool, input: Tensor, q, dim, keepdim: bool, interpolation: str) -> Tensor:
+def _quantile(
+    skip_nan: bool, input: Tensor, q, dim, keepdim: bool, interpolation: str, out=None
+) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         q = from_scalar(float(q), input)
     _check(input, q, interpolation)
+    if out is not None and out.dtype is not input.dtype:
+        raise RuntimeError("quantile() out tensor must be same dtype as the input tensor")
     shape = input._raw.shape
     if dim is not None:
         dim = wrap_dim(dim, len(shape))
@@ -92,6 +93,11 @@ def _quantile(skip_nan: bool, input: Tensor, q, dim, keepdim: bool, interpolatio
         rest = (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :])
     elif keepdim:
         rest = (1,) * len(shape)
+    if out is not None:
+        fit(out, (*q._raw.shape, *rest))
+    raw = np.asarray(q._raw)
+    if not ((raw >= 0) & (raw <= 1)).all():
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
     values = _rows(input, dim, rest)
     ranks = _ranks(q, values, skip_nan)
     if interpolation in _ROUNDED:
@@ -108,14 +114,6 @@ def _quantile(skip_nan: bool, input: Tensor, q, dim, keepdim: bool, interpolatio
     return chosen.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
 
 
-def _into(name: str, out, input: Tensor, result: Tensor) -> Tensor:
-    if out is None:
-        return result
-    if out.dtype is not input.dtype:
-        raise RuntimeError("quantile() out tensor must be same dtype as the input tensor")
-    return copy_out(name, out, result.contiguous())
-
-
 @function(batching="fallback")
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles, 0 <= q <= 1, of all elements or along `dim`; NaN if an element is NaN
@@ -124,12 +122,12 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
     A 1-D `q` adds a first dimension to the result. Raises RuntimeError for dtypes other than
     float32 and float64, for an empty input, and for a `q` out of range.
     """
-    result = _quantile(False, input, q, dim, keepdim, interpolation)
-    return _into("quantile", out, input, result)
+    result = _quantile(False, input, q, dim, keepdim, interpolation, out)
+    return result if out is None else copy_out("quantile", out, result.contiguous())
 
 
 @function(batching="fallback")
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """`quantile` of the elements that are not NaN (torch.nanquantile)."""
-    result = _quantile(True, input, q, dim, keepdim, interpolation)
-    return _into("nanquantile", out, input, result)
+    result = _quantile(True, input, q, dim, keepdim, interpolation, out)
+    return result if out is None else copy_out("nanquantile", out, result.contiguous())

@@ -14,13 +14,13 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype
-from impl.core.meta_arrays import is_meta
+from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, get_default_dtype
+from impl.core.meta_arrays import is_meta, reduced_shape
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
-from impl.dispatch.out import named_out, stored_reduction, working_dtype
+from impl.dispatch.out import fill_out, named_out, stored_reduction, working_dtype
 from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
@@ -141,11 +141,18 @@ over_all(sum_all, sum_dim)
 _UNSTATED: Any = object()
 
 
+def _sizes(input, dim, keepdim: bool):
+    """A function that returns the shape of a reduction; it raises for dimensions."""
+    dims = None if dim is _UNSTATED else dim
+    return lambda: reduced_shape(input._raw.shape, wrap_dims(dims, input._raw.ndim), keepdim)
+
+
 @function("sum")
 @named_out("sum")
 def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
-    dtype = working_dtype("sum", out, dtype, input)
+    shape = None if out is None else _sizes(input, dim, keepdim)
+    dtype = working_dtype("sum", out, dtype, input, shape=shape)
     refuse_integer_result(input, dtype)
 
     def compute():
@@ -221,17 +228,19 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The mean of all elements, or over `dim`. Raises NotImplementedError for integers
     (torch.mean)."""
     kind = dtype or input.dtype
-    if kind.category < FLOATING:
-        what = "Input dtype" if dtype is None else "Optional dtype"
-        raise NotImplementedError(_no_mean("mean", kind, what))
-    if dim is _UNSTATED and out is not None and kind.category > out.dtype.category:
+    if dim is _UNSTATED and out is not None and input.dtype.category > out.dtype.category:
         raise RuntimeError(
             "mean.dtype_out(): input types can't be cast to the desired output type "
             f"{out.dtype.legacy}"
         )
-    dtype = working_dtype("mean", out, dtype, input)
+    if kind.category < FLOATING:
+        what = "Input dtype" if dtype is None else "Optional dtype"
+        raise NotImplementedError(_no_mean("mean", kind, what))
+    shape = None if out is None else _sizes(input, dim, keepdim)
+    dtype = working_dtype("mean", out, dtype, input, shape=shape)
     if dtype is not None:
-        check_cast(kind.numpy if dtype.category < FLOATING else dtype.numpy, dtype.numpy)
+        whole = dtype.category < FLOATING
+        check_cast(get_default_dtype().numpy if whole else dtype.numpy, dtype.numpy)
 
     def compute():
         return mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
@@ -282,8 +291,12 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
         raise NotImplementedError(_NO_COMPLEX_NANSUM)
     text = "nansum: provided dtype must match dtype of result. Got {1} and {0}."
     sums = input.dtype.category <= INTEGRAL  # which ATen passes to sum
-    dtype = working_dtype("nansum", out, dtype, input, text=None if sums else text)
-    if out is not None and out.dtype.category <= INTEGRAL and not sums:
+    shape = None if out is None else _sizes(input, dim, keepdim)
+    dtype = working_dtype("nansum", out, dtype, input, text=None if sums else text, shape=shape)
+    if out is not None and out.dtype.category != FLOATING and not sums:
+        if not input._raw.size:
+            fill_out(out, np.zeros(out._raw.shape, out._raw.dtype))
+            return out
         raise not_implemented("nansum_cpu", out.dtype)
     refuse_integer_result(input, dtype)
     dims = (dim,) if isinstance(dim, int) else dim
@@ -424,7 +437,8 @@ prod_dim.forward(
 @named_out("prod")
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or over one dimension (torch.prod)."""
-    dtype = working_dtype("prod", out, dtype, input)
+    shape = None if out is None else _sizes(input, dim, keepdim)
+    dtype = working_dtype("prod", out, dtype, input, shape=shape)
     refuse_integer_result(input, dtype)
 
     def compute():

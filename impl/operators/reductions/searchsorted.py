@@ -10,7 +10,7 @@ from impl.core.dtypes import FLOATING, int32, int64, result_dtype
 from impl.core.strides import unboxed
 from impl.dispatch.definition import function
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import write_out
+from impl.dispatch.out import fit, write_out
 from impl.tensor.tensor import Tensor, new
 
 _NAME = "torch.searchsorted()"
@@ -92,6 +92,8 @@ def _search(sequence: Tensor, values, out_int32: bool, right: bool, sorter, out)
             "depending on whether out_int32 flag is True, but we got output tensor's dtype "
             f"{out.dtype.legacy} and out_int32 flag is {out_int32}"
         )
+    if out is not None:
+        fit(out, np.shape(raw))
     if np.size(raw) and (common.category > FLOATING or common.numpy.kind == "b"):
         raise not_implemented("searchsorted_out_cpu", common)
     given = {"input value": values, "boundary": sequence, "sorter": sorter}

@@ -13,10 +13,18 @@ from typing import Any
 import numpy as np
 
 from impl.core.dims import wrap_dim
+from impl.core.dtypes import int64
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import named_out, store_exactly, storing_same, typed_out
+from impl.dispatch.out import (
+    check_same,
+    named_out,
+    store,
+    store_exactly,
+    typed_out,
+    warn_resized,
+)
 from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
     evenly,
@@ -32,6 +40,7 @@ from impl.operators.reductions.extrema import (
 from impl.tensor import memory_overlap
 from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
+from impl.tensor.write import resize
 
 
 def _comparable(array):
@@ -152,6 +161,18 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 # -- one element by rank ----------------------------------------------------------------------
 
 
+def _check_rank(k: int, array, dim: int) -> int:
+    """The dimension counted from the front. Raises IndexError where it has no elements,
+    RuntimeError for a rank out of range."""
+    dim = wrap_dim(dim, array.ndim)
+    size = array.shape[dim] if array.ndim else 1
+    if array.ndim and size == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    return dim
+
+
 @operator(
     node="KthvalueBackward0",
     outputs=("values", "indices"),
@@ -164,12 +185,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 )
 def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
     array = np.asarray(self)
-    dim = wrap_dim(dim, array.ndim)
-    size = array.shape[dim] if array.ndim else 1
-    if array.ndim and size == 0:
-        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
-    if not 1 <= k <= size:
-        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    dim = _check_rank(k, array, dim)
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     refuse_bool(array, "kthvalue_cpu")
@@ -263,7 +279,16 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
         "Expected tensor for argument #1 'indices' to have scalar type {0.legacy}; but got "
         "{3} instead (while checking arguments for median)",
     )
-    function(name, out=True, storing=storing_same(*wrong, order=(1, 0)), derived=(0,))(median)
+
+    def check_outputs(out, input, dim=-1, keepdim=False) -> None:
+        place = wrap_dim(dim, input._raw.ndim)
+        if 0 in input._raw.shape[place : place + 1]:
+            text = f"median(): Expected reduction dim {place} to have non-zero size."
+            raise IndexError(text)
+        check_same(wrong[1], out[1], int64)
+        check_same(wrong[0], out[0], input.dtype)
+
+    function(name, out=True, before=check_outputs, derived=(0,))(median)
 
 
 _define_median("median", False, "; without `dim` its gradient is shared by ties")
@@ -315,10 +340,29 @@ for _op in (kthvalue_dim, mode_dim):
 Ranked, Mode = indexed("kthvalue"), indexed("mode")
 
 
-_STORE_RANKED = storing_same(
-    "output values must be of same type as input",
-    "output indices must be of scalar type Long",
-)
+def _fit_ranked(out, input: Tensor, dim: int, keepdim: bool) -> None:
+    """Resize both of `out=` to the result's shape with the dimension kept, as ATen does before it
+    removes that (_allocate_or_resize_output_with_indices); only where the kernel fails is it seen.
+
+    Raises RuntimeError for one of another dtype.
+    """
+    ndim = input._raw.ndim
+    place = wrap_dim(dim, ndim)
+    shape = tuple(1 if d == place else n for d, n in enumerate(input._raw.shape))
+    texts = (
+        "output values must be of same type as input",
+        "output indices must be of scalar type Long",
+    )
+    for one, expected, text in zip(out, (input.dtype, int64), texts, strict=True):
+        check_same(text, one, expected)
+        before = one._raw.shape
+        if not keepdim and len(before) == ndim - 1:
+            before = (*before[:place], 1, *before[place:])
+        if before == shape:
+            continue
+        if one._raw.size:
+            warn_resized(before, shape)
+        resize(one, shape)
 
 
 @function()
@@ -327,8 +371,19 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
     for tensor in out or ():
         memory_overlap.check_disjoint(tensor, input)
-    result = Ranked(kthvalue_dim(input, int(k), dim, keepdim))
-    return result if out is None else _STORE_RANKED("kthvalue", out, result)
+    if out is None:
+        return Ranked(kthvalue_dim(input, int(k), dim, keepdim))
+    _check_rank(int(k), input._raw, dim)
+    _fit_ranked(out, input, dim, keepdim)
+    return _store_ranked("kthvalue", out, Ranked(kthvalue_dim(input, int(k), dim, keepdim)))
+
+
+def _store_ranked(name: str, out, result):
+    """Store values and indices in `out=`, both of which have got their dimension too many."""
+    for one, value in zip(out, result, strict=True):
+        if one._raw.shape != value._raw.shape:
+            resize(one, value._raw.shape)
+    return store(name, out, result)
 
 
 _WRONG_MODE = "expected scalar type '{0.legacy}' but got '{1.legacy}' for "

@@ -14,6 +14,7 @@ from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fit
 from impl.operators.reductions.reductions import reduced_size, restore
+from impl.tensor.memory_overlap import check_cast
 from impl.tensor.tensor import Tensor
 
 
@@ -180,13 +181,18 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
 
 def _resized_first(out, input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> None:
     """Resize `out=` before the degrees of freedom are looked at. Raises NotImplementedError for
-    one of complex numbers, unless the input has them or a single number is computed."""
+    one of complex numbers, unless the input has them or a single number is computed, RuntimeError
+    for one of integers."""
+    if isinstance(out, Tensor) and input.is_complex():
+        check_cast(input._raw.real.dtype, out._raw.dtype)
     if isinstance(out, Tensor) and input.dtype.category >= FLOATING:
         dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
         sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
         kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
         fit(out, tuple(kept))
-        if input.dtype.category < COMPLEX <= out.dtype.category and out.numel() != 1:
+        check_cast(input._raw.real.dtype, out._raw.dtype)
+        several = input.numel() and out.numel() != 1
+        if input.dtype.category < COMPLEX <= out.dtype.category and several:
             raise not_implemented("std_cpu", out.dtype)
 
 

@@ -9,6 +9,7 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import store_resized
 from impl.dispatch.record import underived_out
+from impl.tensor.tensor import Tensor
 
 
 @operator(method=False, node="DiagonalBackward0_copy", writes=1, batching="dims")
@@ -51,6 +52,15 @@ FUNCTIONS["diagonal_copy"] = underived_out("aten::diagonal_copy", store_resized)
 )
 
 
+def check_diag_cast(input, out) -> None:
+    """Raise RuntimeError for an `out=` that the elements cannot be cast to."""
+    if isinstance(out, Tensor) and input.dtype.category > out.dtype.category:
+        raise RuntimeError(
+            f"diag: result type {input.dtype.legacy} can't be cast to the desired out= type "
+            f"{out.dtype.legacy}"
+        )
+
+
 @function("diag")
 def diag(input, diagonal=0, *, out=None):
     """The matrix with a vector as its diagonal, or a copy of a matrix's diagonal (torch.diag).
@@ -59,6 +69,7 @@ def diag(input, diagonal=0, *, out=None):
     """
     ndim = input._raw.ndim
     if ndim == 1:
+        check_diag_cast(input, out)
         return _diag_embed(input, diagonal, out=out)
     if ndim == 2:
         return FUNCTIONS["diagonal_copy"](input, diagonal, 0, 1, out=out)

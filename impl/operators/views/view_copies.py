@@ -30,6 +30,7 @@ from impl.operators.views import expansion, shape, slicing, splitting, transposi
 from impl.operators.views.as_strided import alias_, as_strided
 from impl.tensor.geometry import Geometry, of_pairs
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.write import resize
 
 
 class ViewCopy(ViewOperator):
@@ -257,6 +258,14 @@ def _check_narrow_out(out, self, dim, start, length) -> None:
 
 
 narrow_copy.checks_out(_check_narrow_out, first=True)
+
+
+@functools.partial(narrow_copy.prepares_out, late=True)
+def _resize_silently(out, self, dim, start, length):
+    resize(out, np.shape(narrow_copy.kernel(self, dim, start, length)))
+    return [self, dim, start, length]
+
+
 narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start + length, 1)")
 narrow_copy.forward("linear")
 

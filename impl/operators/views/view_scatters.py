@@ -16,6 +16,7 @@ from impl.dispatch import forward_rules
 from impl.dispatch.definition import FUNCTIONS, Array, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.operator import Operator
+from impl.dispatch.out import store_resized
 from impl.dispatch.record import underived_out
 from impl.kernels.casting import converted, discards
 from impl.operators.views.as_strided import as_strided
@@ -127,7 +128,9 @@ slice_scatter.gradient(
     src=lambda F, grad, dim, start, end, step: F.slice(grad, dim, start, end, step),
 )
 slice_scatter.forward("linear")
-FUNCTIONS["slice_scatter"] = underived_out("aten::slice_scatter")(FUNCTIONS["slice_scatter"])
+FUNCTIONS["slice_scatter"] = underived_out("aten::slice_scatter", store_resized)(
+    FUNCTIONS["slice_scatter"]
+)
 
 
 @operator(writes=2, kind=_Scatter, out=True, saved_as=SavedAs(parts=()), batching="dims")
