@@ -20,8 +20,10 @@ from typing import Any
 
 from impl.core import grad_mode, inference_mode
 from impl.core.state import STATE
+from impl.func.arguments import Arguments, memories
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import gradient_edge
+from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tape import batched_tangents, dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
@@ -54,13 +56,23 @@ class Transform:
     wraps = False
     """Whether torch wraps the tensors of the function, inference tensors in normal ones."""
 
+    composes = True
+    """Whether it stands for an interpreter of functorch, in which dropout is composed."""
+
     running = False
     serial = 0  # which of all transforms it is, in the order of their start
     number = 0  # how many transforms run, this one included
     randomness: str | None = None  # how a `vmap` draws random numbers
 
+    arguments: Any = ()
+    """Tensors of the caller that it wraps, but does not differentiate with respect to."""
+
     hooks: tuple = ()
     """Those on saved tensors that wait while it runs."""
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a wrapper in torch, of this transform or one within."""
+        return self.wraps and (tensor._born >= self.serial or tensor in self.arguments)
 
     def tracks(self, tensor: Tensor) -> bool:
         """Whether a tensor depends on inputs of this transform, in reverse mode."""
@@ -82,8 +94,9 @@ class Transform:
         return hook
 
     def owns(self, tensor: Tensor) -> bool:
-        """Whether the function may write a tensor: it has made it or is given it."""
-        return True
+        """Whether the function may write a tensor: it, and those of all transforms outside, have
+        made it or are given it."""
+        return self.number < 2 or STATE.transforms[self.number - 2].owns(physical(tensor))
 
     def primal(self, tensor: Tensor) -> Tensor:
         """A tensor without its tangent of this transform, if that is one of forward mode."""
@@ -98,15 +111,6 @@ class Transform:
             yield
         finally:
             STATE.saved_hooks = self.hooks
-
-
-def memories(leaves: Iterable[Any]) -> Iterator[Any]:
-    """The leaves, with the values of batched ones and the bases of views."""
-    for leaf in leaves:
-        yield leaf
-        if isinstance(leaf, Tensor):
-            value = physical(leaf)
-            yield from (value, value._view and value._view.base)
 
 
 def _owns(level: Any, tensor: Tensor) -> bool:
@@ -149,8 +153,10 @@ class DualLevel(Transform):
     records = False  # whether tangents are recorded in any grad mode
 
     def __init__(self, given: Iterable[Any] = ()) -> None:
-        """`given` are other tensors that the function may write."""
-        self.given = set(map(id, given))
+        """`given` are the arguments that are not differentiated, which the function may write."""
+        leaves = list(given)
+        self.given = set(map(id, memories(leaves)))
+        self.arguments = Arguments(leaves)
         self.bases: set[int] = set()  # the ids of tensors of which duals are views
 
     @contextmanager
@@ -168,11 +174,12 @@ class DualLevel(Transform):
             ):
                 yield
         finally:
+            self.arguments.lowered(lambda tensor: None)
             forward_grad.leave()
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        return _owns(self, tensor)
+        return _owns(self, tensor) and super().owns(tensor)
 
     def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """An alias of a tensor with this tangent, which is written where the alias is."""
@@ -185,11 +192,26 @@ class TracedLevel(DualLevel):
     """One run of a function that is linearized: its tangents are recorded, as functions of those of
     the inputs, and it may write captured tensors."""
 
-    records = True
+    records, wraps, composes = True, False, False
+
+    def __init__(self, tape: Level) -> None:
+        """`tape` records the tangents."""
+        super().__init__()
+        self.tape = tape
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """`DualLevel.run`, in which the transforms of the function leave tangents on the tape."""
+        self.tape.running = True
+        try:
+            with super().run():
+                yield
+        finally:
+            self.tape.running = False
 
     def owns(self, tensor: Tensor) -> bool:
-        """True: there is no wrapper at this level in torch."""
-        return True
+        """Whether the transforms outside own it: there is no wrapper at this level in torch."""
+        return Transform.owns(self, tensor)
 
 
 class Level(Transform):
@@ -200,6 +222,7 @@ class Level(Transform):
     def __init__(self) -> None:
         self.caller_records = True  # whether the grad mode is on where results are handed over
         self.given: set[int] = set()  # the ids of arguments that are not differentiated
+        self.arguments = Arguments()
         self.bases: set[int] = set()  # the ids of tensors of which inputs are views
         self._vmaps: tuple = ()  # the levels of `vmap` outside
         self._inputs: list = []  # the nodes of aliases of tensors with a graph
@@ -219,9 +242,20 @@ class Level(Transform):
             if any(transform.hooks for transform in STATE.transforms):
                 raise RuntimeError(_HOOKS)
             with disable_saved_tensors_hooks(_HOOKS), super().run(), recorded():
-                yield
+                since = next_sequence()
+                try:
+                    yield
+                finally:
+                    self.arguments.lowered(lambda tensor: self._lower(tensor, since))
         finally:
             STATE.fast_path_blockers -= 1
+
+    def _lower(self, tensor: Tensor, since: int) -> None:
+        """Take the history of this level from a tensor of the caller that was written."""
+        if self.caller_records and self._belongs_to_caller(tensor):
+            self._cut(tensor._grad_fn, since)
+        else:
+            tensor._node, tensor._nr, tensor._requires_grad = None, 0, False
 
     def hooked(self, hook: Callable) -> Callable:
         """A hook that runs in the passes of this level only."""
@@ -245,7 +279,7 @@ class Level(Transform):
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        return _owns(self, tensor)
+        return _owns(self, tensor) and super().owns(tensor)
 
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.
@@ -362,8 +396,17 @@ class Level(Transform):
         if value._view is None:
             return result
         base = value._view.base
-        original = self._originals.get(id(base))
-        return as_view(result, base.detach() if original is None else original[1])
+        if id(base) in self._originals:
+            return as_view(result, self._originals[id(base)][1])
+        return as_view(result, base if base in self.arguments else base.detach())
+
+    def kept(self, output: Tensor) -> Tensor:
+        """An output with its history at this level, which one of the arguments that are not
+        differentiated loses when the function has ended."""
+        value = physical(output)
+        if value not in self.arguments or value._node is None:
+            return output
+        return hidden(alias_view(value), output)
 
     def _belongs_to_caller(self, tensor: Tensor) -> bool:
         if tensor._grad_fn is None:
@@ -376,6 +419,8 @@ class Level(Transform):
 
     def _is_of_caller(self, leaf: Tensor) -> bool:
         level = getattr(leaf, "_level", None)
+        if id(leaf) in self.arguments.flagged:
+            return False
         return level is None or (level is not self and level.running)
 
 

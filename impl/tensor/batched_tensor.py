@@ -110,7 +110,9 @@ class BatchedTensor(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self._value.requires_grad = value
+        # Without a transform of differentiation within the `vmap` it is a flag of the wrapper.
+        flagged = physical(self) if any(t.wraps for t in _within(self)) else self._over(self._value)
+        Tensor.requires_grad.fset(flagged, value)
 
     @property
     def grad_fn(self) -> Any:
@@ -247,11 +249,7 @@ def shown(tensor: Tensor, text: Callable[[Tensor], str], below: float = math.inf
     """The text of a tensor with those of the wrappers that torch puts around it, of transforms
     whose numbers are less than `below`."""
     batch = tensor if type(tensor) is BatchedTensor else None
-    numbers = [
-        t.number
-        for t in STATE.transforms
-        if t.wraps and t.number < below and tensor._born >= t.serial
-    ]
+    numbers = [t.number for t in STATE.transforms if t.number < below and t.holds(tensor)]
     number = max(numbers, default=0)
     if batch is not None and batch._level.number > number:
         head = f"BatchedTensor(lvl={batch._level.number}, bdim={batch._dim}, value="
