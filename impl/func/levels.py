@@ -74,6 +74,10 @@ class Transform:
         """Whether a tensor is a wrapper in torch, of this transform or one within."""
         return self.wraps and (tensor._born >= self.serial or tensor in self.arguments)
 
+    def held(self, tensor: Tensor) -> Tensor:
+        """The tensor that the wrapper of this transform holds in torch."""
+        return tensor
+
     def tracks(self, tensor: Tensor) -> bool:
         """Whether a tensor depends on inputs of this transform, in reverse mode."""
         return False
@@ -377,6 +381,10 @@ class Level(Transform):
 
     def primal(self, tensor: Tensor) -> Tensor:
         """A tensor without the graph of this level, which stands for its tangent."""
+        return self._for_caller(tensor)
+
+    def held(self, tensor: Tensor) -> Tensor:
+        """A tensor without the graph of this level."""
         return self._for_caller(tensor)
 
     def _for_caller(self, value: Any) -> Any:

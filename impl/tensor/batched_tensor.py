@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from textwrap import indent
 from typing import Any
 
 import numpy as np
 
 from impl.core import messages
+from impl.core.grad_mode import without_tangents
 from impl.core.meta_arrays import MetaArray, is_meta, meta_strided
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
@@ -257,9 +259,22 @@ def shown(tensor: Tensor, text: Callable[[Tensor], str], below: float = math.inf
     elif numbers:
         head, inner = f"GradTrackingTensor(lvl={number}, value=", shown(tensor, text, number)
     else:
-        return text(tensor.detach() if STATE.transforms else tensor)
-    lines = "\n".join("    " + line for line in inner.splitlines())
-    return f"{head}\n{lines}\n)"
+        return text(tensor) if not STATE.transforms else _of_caller(tensor, text)
+    return f"{head}\n{indent(inner, '    ')}\n)"
+
+
+def _of_caller(tensor: Tensor, text: Callable[[Tensor], str]) -> str:
+    """The text of a tensor as it is outside all transforms: the one in torch's wrappers."""
+    before = STATE.transforms
+    for transform in reversed(before):
+        if transform.holds(tensor):
+            tensor = transform.held(tensor)
+    STATE.transforms = ()
+    try:
+        with without_tangents():
+            return text(tensor)
+    finally:
+        STATE.transforms = before
 
 
 # -- levels of values ---------------------------------------------------------------------------
