@@ -196,7 +196,8 @@ class TracedLevel(DualLevel):
     """One run of a function that is linearized: its tangents are recorded, as functions of those of
     the inputs, and it may write captured tensors."""
 
-    records, wraps, composes = True, False, False
+    records = True
+    wraps = composes = False
 
     def __init__(self, tape: Level) -> None:
         """`tape` records the tangents."""
