@@ -188,7 +188,8 @@ class DualLevel(Transform):
     def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """An alias of a tensor with this tangent, which is written where the alias is."""
         self.bases.update(map(id, memories((primal,))))
-        self.given.update(map(id, memories((tangent,))))
+        outside = forward_grad.tangents(physical(primal)).values()
+        self.given.update(map(id, memories((tangent, *outside))))
         return batched_tangents.dual(primal, tangent)
 
 
