@@ -182,14 +182,14 @@ def _shifted(dim: Any, rank: int) -> Any:
 
 
 def leading(op, args: tuple, level) -> list:
-    """Give every operand the mapped dimension as the first of those in front; pivots are vectors
-    where the others are matrices."""
+    """Give every operand the mapped dimension as the first of those in front; pivots, and factors
+    of reflections, are vectors where the others are matrices."""
     rank = max(_rank(args[i]) for i in op.tensor_positions)
     made = [*args]
     for i in op.tensor_positions:
         if args[i] is not None:
             value = ensured(args[i], level)
-            missing = rank - _rank(args[i]) - (op.parameters[i] == "pivots")
+            missing = rank - _rank(args[i]) - (op.parameters[i] in ("pivots", "tau"))
             size, *rest = value._raw.shape
             made[i] = value.view(size, *(1,) * missing, *rest) if missing else value
     return made

@@ -24,7 +24,7 @@ from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, strided
 from impl.tensor.legacy_batched_tensor import Batched
-from impl.tensor.tensor import Tensor, blank, new, requires_grad
+from impl.tensor.tensor import Tensor, blank, is_wrapped, new, requires_grad
 
 _ESCAPED = (
     "Either your tensor may have escaped from inside a function being vmapped and this is a user "
@@ -153,11 +153,17 @@ class BatchedTensor(Tensor):
 
     @property
     def data(self) -> Any:
+        if not self._is_wrapped():
+            raise RuntimeError("accessing `data` under vmap transform is not allowed")
         return self._over(self._value.data)
 
     @data.setter
     def data(self, value) -> None:
-        _refuse()
+        refuse_data(self, value)
+
+    def _is_wrapped(self) -> bool:
+        """Whether a transform of differentiation within the `vmap` wraps it."""
+        return any(transform.holds(self) for transform in _within(self))
 
     def _over(self, value: Tensor) -> Tensor:
         """A batched tensor like this one over another value."""
@@ -180,17 +186,28 @@ class BatchedTensor(Tensor):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Raises RuntimeError, as `data_ptr`."""
+        if self.requires_grad and not force:
+            raise RuntimeError(messages.NUMPY_REQUIRES_GRAD)
         return _refuse()
 
     def untyped_storage(self):
         """Raises NotImplementedError."""
-        raise NotImplementedError(_STORAGE)
+        raise NotImplementedError(messages.WRAPPER_STORAGE if self._is_wrapped() else _STORAGE)
 
     def __deepcopy__(self, memo):
-        raise NotImplementedError(_STORAGE)
+        return self.untyped_storage()
 
     def __format__(self, spec: str) -> str:
         return self.item() if not self._raw.ndim else object.__format__(self, spec)
+
+
+def refuse_data(*tensors: Tensor) -> None:
+    """Raise RuntimeError if `.data` is set to or of a tensor that torch wraps."""
+    for one in tensors:
+        batched_here = isinstance(one, BatchedTensor) and not one._is_wrapped()
+        if batched_here or is_wrapped(one):
+            where = "under vmap" if batched_here else "inside functorch"
+            raise RuntimeError(f"mutating directly with `.data` {where} transform is not allowed.")
 
 
 BatchedTensor.__name__ = BatchedTensor.__qualname__ = Tensor.__name__  # torch has only one class

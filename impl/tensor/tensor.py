@@ -323,10 +323,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 raise NotImplementedError(messages.NO_DATA)
             raise TypeError(messages.META_NUMPY)
         if not force and STATE.enabled and requires_grad(self):
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. "
-                "Use tensor.detach().numpy() instead."
-            )
+            raise RuntimeError(messages.NUMPY_REQUIRES_GRAD)
         if STATE.transforms and is_wrapped(self):
             raise RuntimeError(messages.NO_POINTER)
         if not force and self._is_zerotensor():
