@@ -112,9 +112,10 @@ class BatchedTensor(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        # Without a transform of differentiation within the `vmap` it is a flag of the wrapper.
-        flagged = physical(self) if any(t.wraps for t in _within(self)) else self._over(self._value)
-        Tensor.requires_grad.fset(flagged, value)
+        # Without a transform of differentiation within the `vmap` it is a flag of the wrapper,
+        # which is of no use there.
+        if any(transform.wraps for transform in _within(self)) or not isinstance(value, bool):
+            physical(self).requires_grad = value
 
     @property
     def grad_fn(self) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, get_default_dtype, real_of
@@ -33,7 +35,8 @@ def _mask(input: Tensor, p: float, features: bool) -> Tensor:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1,) * (len(shape) - 2))
     if any(one.composes for one in STATE.transforms):
-        return FUNCTIONS["bernoulli"](FUNCTIONS["empty"](shape, dtype=real), p)
+        drawn: Tensor = FUNCTIONS["bernoulli"](FUNCTIONS["empty"](shape, dtype=real), p)
+        return drawn
     if features:
         return input.new_empty(shape, dtype=real).bernoulli_(p)
     return empty_like(input, real.numpy).bernoulli_(p)
@@ -46,7 +49,7 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: b
     if p == 1:
         zeros = input.new_zeros(())
         return input.mul_(zeros) if inplace else input * zeros
-    mask = _mask(input, 1 - p, features)
+    mask: Any = _mask(input, 1 - p, features)
     mask.div_(1 - p)
     return input.mul_(mask) if inplace else input * mask
 
