@@ -59,6 +59,9 @@ class Transform:
     composes = True
     """Whether it stands for an interpreter of functorch, in which dropout is composed."""
 
+    functional = False
+    """Whether it wraps tensors in functional ones."""
+
     running = False
     serial = 0  # which of all transforms it is, in the order of their start
     number = 0  # how many transforms run, this one included

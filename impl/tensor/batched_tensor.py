@@ -275,7 +275,10 @@ def shown(tensor: Tensor, text: Callable[[Tensor], str], below: float = math.inf
         head = f"BatchedTensor(lvl={batch._level.number}, bdim={batch._dim}, value="
         inner = shown(batch._value, text, batch._level.number)
     elif numbers:
-        head, inner = f"GradTrackingTensor(lvl={number}, value=", shown(tensor, text, number)
+        inner = shown(tensor, text, number)
+        if any(t.functional and t.number == number for t in STATE.transforms):
+            return f"FunctionalTensor(lvl={number}, value=\\\n{inner})"
+        head = f"GradTrackingTensor(lvl={number}, value="
     else:
         return text(tensor) if not STATE.transforms else _of_caller(tensor, text)
     return f"{head}\n{indent(inner, '    ')}\n)"

@@ -312,7 +312,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """
         if type(self._raw) is MetaArray:
             raise NotImplementedError(messages.NO_DATA)
-        if self._is_zerotensor() and self._raw.size:
+        functional = any(one.functional and one.holds(self) for one in STATE.transforms)
+        if (functional or self._is_zerotensor()) and self._raw.size:
             raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
         return _python(self._raw)
 
