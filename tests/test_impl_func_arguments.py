@@ -114,6 +114,16 @@ PROGRAMS = {
         show(func.vmap(g)(t, z), z)
         show(func.vmap(func.grad(g))(t, z), z)
     """,
+    "a leaf of the function": """
+        x = torch.tensor([1.0, 2.0])
+        def f(a):
+            w = torch.ones(2, requires_grad=True)
+            show(w.requires_grad, (w * 2).requires_grad)
+            return (torch.autograd.grad((w * w * a).sum(), w)[0] * a).sum()
+        show(func.grad(f)(x), func.hessian(f)(x), func.vmap(func.grad(f))(x[None]))
+        m = lambda a: torch.nn.PReLU()(a).sum()
+        show(func.jvp(f, (x,), (x,)), func.grad(m)(x))
+    """,
     "autograd.grad of outside": """
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         y, one = x * 3, torch.ones(2)

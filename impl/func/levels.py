@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -64,6 +65,7 @@ class Transform:
 
     running = False
     serial = 0  # which of all transforms it is, in the order of their start
+    until: float = 0  # which are no longer within it
     number = 0  # how many transforms run, this one included
     randomness: str | None = None  # how a `vmap` draws random numbers
 
@@ -82,8 +84,28 @@ class Transform:
         return tensor
 
     def tracks(self, tensor: Tensor) -> bool:
-        """Whether a tensor depends on inputs of this transform, in reverse mode."""
-        return False
+        """Whether the graph of a tensor leads to an input of this transform, or to another leaf of
+        it."""
+        if not self.wraps or not requires_grad(tensor):
+            return False
+        if tensor._grad_fn is None:
+            return self.has_leaf(tensor)
+        return any(map(self._leads_to, _nodes(tensor._grad_fn)))
+
+    def _leads_to(self, node: Any) -> bool:
+        return isinstance(node, AccumulateGrad) and self.has_leaf(node.variable)
+
+    def has_made(self, tensor: Tensor) -> bool:
+        """Whether a tensor was made in the function."""
+        return self.serial <= tensor._born < self.until
+
+    def has_leaf(self, leaf: Tensor) -> bool:
+        """Whether a leaf requires grad at this level, and at none within it."""
+        level = getattr(leaf, "_level", None)
+        if level is not None or not self.has_made(leaf):
+            return level is self
+        within = (t.serial for t in STATE.transforms if t.wraps and t.serial > self.serial)
+        return not any(serial <= leaf._born for serial in within)
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -91,10 +113,12 @@ class Transform:
         before = STATE.transforms
         STATE.transforms, self.running = (*before, self), True
         self.number, self.serial = len(STATE.transforms), next(_serials)
+        self.until = math.inf
         try:
             yield
         finally:
             STATE.transforms, self.running = before, False
+            self.until = next(_serials)
 
     def hooked(self, hook: Callable) -> Callable:
         """The hook to register in place of one on a tensor."""
@@ -120,7 +144,7 @@ class Transform:
             STATE.saved_hooks = self.hooks
 
 
-def _owns(level: Any, tensor: Tensor) -> bool:
+def made_or_given(level: Any, tensor: Tensor) -> bool:
     """Whether a function has made a tensor, or is given it: one of its arguments that is not
     differentiated, or a view of one that is."""
     if tensor._born < level.serial:
@@ -151,76 +175,6 @@ class VmapLevel(Transform):
 
 class TangentsLevel(VmapLevel):
     """A `vmap` of tangents, as of the unit vectors of `jacfwd`: no primal is batched at it."""
-
-
-class DualLevel(Transform):
-    """One run of a function of dual tensors, in forward mode."""
-
-    forward = wraps = True
-    records = False  # whether tangents are recorded in any grad mode
-
-    def __init__(self, given: Iterable[Any] = ()) -> None:
-        """`given` are the arguments that are not differentiated, which the function may write."""
-        leaves = list(given)
-        self.given = set(map(id, memories(leaves)))
-        self.arguments = Arguments(leaves)
-        self.bases: set[int] = set()  # the ids of tensors of which duals are views
-
-    @contextmanager
-    def run(self) -> Iterator[None]:
-        """Enter the dual level for the duration of a block, in which tensors are no inference
-        tensors. Raises RuntimeError in a dual level."""
-        forward_grad.enter_nested(self.records)
-        enabled = STATE.enabled
-        try:
-            with (
-                self.hooks_aside(),
-                super().run(),
-                grad_mode.inference_mode(mode=False),
-                grad_mode.set_grad_enabled(enabled),
-            ):
-                yield
-        finally:
-            self.arguments.lowered(lambda tensor: None)
-            forward_grad.leave()
-
-    def owns(self, tensor: Tensor) -> bool:
-        """Whether the function has made a tensor, or is given it."""
-        return _owns(self, tensor) and super().owns(tensor)
-
-    def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
-        """An alias of a tensor with this tangent, which is written where the alias is."""
-        self.bases.update(map(id, memories((primal,))))
-        outside = forward_grad.tangents(physical(primal)).values()
-        self.given.update(map(id, memories((tangent, *outside))))
-        return batched_tangents.dual(primal, tangent)
-
-
-class TracedLevel(DualLevel):
-    """One run of a function that is linearized: its tangents are recorded, as functions of those of
-    the inputs, and it may write captured tensors."""
-
-    records = True
-    wraps = composes = False
-
-    def __init__(self, tape: Level) -> None:
-        """`tape` records the tangents."""
-        super().__init__()
-        self.tape = tape
-
-    @contextmanager
-    def run(self) -> Iterator[None]:
-        """`DualLevel.run`, in which the transforms of the function leave tangents on the tape."""
-        self.tape.running = True
-        try:
-            with super().run():
-                yield
-        finally:
-            self.tape.running = False
-
-    def owns(self, tensor: Tensor) -> bool:
-        """Whether the transforms outside own it: there is no wrapper at this level in torch."""
-        return Transform.owns(self, tensor)
 
 
 class Level(Transform):
@@ -288,7 +242,7 @@ class Level(Transform):
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        return _owns(self, tensor) and super().owns(tensor)
+        return made_or_given(self, tensor) and super().owns(tensor)
 
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.
@@ -329,21 +283,8 @@ class Level(Transform):
             forward_grad.pass_on(value, alias)
         return alias
 
-    def tracks(self, tensor: Tensor) -> bool:
-        """Whether the graph of a tensor leads to an alias of this level."""
-        if not requires_grad(tensor):
-            return False
-        if tensor._grad_fn is None:
-            return self._is_of_level(tensor)
-        return any(
-            self._is_of_level(node.variable)
-            if isinstance(node, AccumulateGrad)
-            else any(node is one for one in self._inputs)
-            for node in _nodes(tensor._grad_fn)
-        )
-
-    def _is_of_level(self, leaf: Tensor) -> bool:
-        return getattr(leaf, "_level", None) is self
+    def _leads_to(self, node: Any) -> bool:
+        return super()._leads_to(node) or any(node is one for one in self._inputs)
 
     def lowered(self, tree: Any, since: int | None = None) -> Any:
         """The tensors of a tree of results, for the caller.
@@ -434,7 +375,9 @@ class Level(Transform):
         level = getattr(leaf, "_level", None)
         if id(leaf) in self.arguments.flagged:
             return False
-        return level is None or (level is not self and level.running)
+        if level is None:
+            return not self.has_made(leaf)
+        return level is not self and level.running
 
 
 def _nodes(root) -> Iterator[Any]:

@@ -13,7 +13,8 @@ from typing import Any
 from impl.core.registry import FUNCTIONS
 from impl.factories.creation import zeros_like
 from impl.factories.generator import Generator
-from impl.func.levels import Level, TracedLevel, recorded
+from impl.func.dual_levels import TracedLevel
+from impl.func.levels import Level, recorded
 from impl.func.transforms import check_pushed, pulled
 from impl.nn.parameter import Parameter
 from impl.tape.batched_tangents import tangent_of

@@ -15,7 +15,8 @@ from impl.core.state import STATE
 from impl.engine.backward import gradients, is_recorded
 from impl.factories.creation import zeros_like
 from impl.func.arguments import Arguments, memories
-from impl.func.levels import DualLevel, Level, recorded
+from impl.func.dual_levels import DualLevel
+from impl.func.levels import Level, recorded
 from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tape.batched_tangents import tangent_of

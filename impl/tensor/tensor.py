@@ -265,7 +265,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         tensors. The input of a transform (`impl.func.levels`) counts as none, and a history of
         outside a transform is not dropped in it.
         """
-        if self._inference or STATE.inference or (STATE.transforms and hides_history(self)):
+        if self._inference or STATE.inference:
+            return self
+        given = any(self in transform.arguments for transform in STATE.transforms)
+        if STATE.transforms and (given or self._view is None) and hides_history(self):
+            if STATE.transforms[-1].forward:
+                self._tangents = None
             return self
         if self._view is not None and getattr(self, "_level", None) is None:
             raise RuntimeError(messages.DETACH_VIEW)
