@@ -1,4 +1,4 @@
-"""Programs about transforms, run on one library: what they show, and the error that ends them."""
+"""Programs about transforms, run on one library: the lines that they show, and their error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def lines(torch: Any, program: str) -> list[str]:
-    """What the program passes to `show`, line by line, and its error."""
+    """The values that a program passes to `show`, a line for each call, and its error."""
     found: list[str] = []
     names = {
         "torch": torch,

@@ -34,7 +34,7 @@ WAYS = {
     "vmap of grad": "func.vmap(func.grad(lambda a: f(a).sum()), randomness='same')(pair)",
     "linearize": "func.linearize(f, x)[1](torch.ones(3, 2))",
 }
-# What torch does otherwise with these is not followed: derivatives that it does not have, ...
+# Here torch expands a tensor that is not batched, which is not followed.
 LEFT = {("native_dropout", "vmap, different"), ("native_dropout", "jacfwd")}
 
 UNBATCHED = ["dropout", "rand_like", "bernoulli", "uniform_", "rrelu"]

@@ -1,9 +1,9 @@
 """Arguments that a transform has, but does not differentiate with respect to.
 
 torch wraps them, as it does the others (`_wrap_all_tensors`): in the function they show no history
-of outside, what is written there has a history at the level of the transform alone, and a flag that
-is set there is that of the wrapper. Here the function has the caller's tensors, and when it has
-ended they lose what they have got of the level.
+of outside, a write to them has a history at the level of the transform alone, and a flag that is
+set there is that of the wrapper. Here the function has the caller's tensors, which lose the history
+and the flags of the level when it has ended.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class _Trace:
             tensors = [output for output in self.outputs if isinstance(output, Tensor)]
             along = [tangent_of(output) for output in tensors]
             values = [output.detach() for output in tensors]
-        # What depends on no tangent is a constant of torch's trace, which is a module.
+        # Results that depend on no tangent are constants of torch's trace, which is a module.
         self.reached = [
             Parameter(zeros_like(v), requires_grad=False) if t is None else t
             for v, t in zip(values, along, strict=True)
