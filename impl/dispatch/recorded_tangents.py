@@ -1,8 +1,8 @@
 """Tangents that are recorded, of a function that torch.func.linearize traces.
 
-They are differentiated after the function has ended. By then it may have written what their
-operators have read, and torch's trace is made of operators that have no derivative; neither is in
-the way of a trace that runs again.
+They are differentiated after the function has ended. By then it may have written to operands that
+the operators of tangents have read, and the operators of torch's trace may have no derivative;
+neither is in the way of a trace that runs again.
 """
 
 from __future__ import annotations
