@@ -500,3 +500,13 @@ GRAD_DEVICE = (
     "attempting to assign a gradient with device type '{}' to a tensor with device type '{}'. "
     "Please ensure that the gradient and the tensor are on the same device"
 )
+UNBATCHED = (
+    "vmap: {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+    "over but `self` not being vmapped over {1}. Please try to use out-of-place operators instead "
+    "of {0}. If said operator is being called inside the PyTorch framework, please file a bug "
+    "report instead."
+)
+NUMPY_REQUIRES_GRAD = (
+    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+)

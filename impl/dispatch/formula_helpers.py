@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from impl.core import messages
-from impl.engine.backward import grad
+from impl.engine.backward import gradients
 
 _NOT_BROADCAST = re.compile(
     r"operands could not be broadcast together with shapes ((?:\([\d,]*\) ?)+)"
@@ -42,4 +42,4 @@ def multiplied(F, grad, number):
 
 def vjp(outputs, inputs, cotangents, create_graph: bool) -> tuple:
     """The vector-Jacobian product: one gradient per input, None for one that was not used."""
-    return grad(outputs, inputs, cotangents, create_graph=create_graph, allow_unused=True)
+    return gradients(outputs, inputs, cotangents, create_graph)

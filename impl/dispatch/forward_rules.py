@@ -26,6 +26,7 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.formula_helpers import vjp
 from impl.dispatch.kernel_parameters import names_of
+from impl.dispatch.recorded_tangents import kept, single, slope
 from impl.engine.gradient_values import RECORDING
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import gradient_edge
@@ -354,11 +355,22 @@ def _push(op, args, outputs) -> None:
     call = ForwardCall(op, args, tangents)
     call.outputs = outputs
     with forward_grad.computing() as recorded:
-        found = (transposed if recorded and op.forward_is_final else rule_of(op))(call)
+        found = (recording if recorded else rule_of(op))(call)
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None and forward_grad.can_have(output):
             forward_grad.set_fw_grad(output, tangent.clone() if _is_zero(tangent) else tangent)
             forward_grad.note_on_node(output)
+
+
+def recording(call: ForwardCall):
+    """The tangents of results, to be differentiated after the function has ended."""
+    rule = rule_of(call.op)
+    if call.op.is_view:
+        return [None if one is None else single(one) for one in rule(call)]
+    call.args, call.outputs = kept(call.args), kept(call.outputs)
+    if call.op.forward_is_final:
+        return slope(rule, call) if rule is elementwise else transposed(call)
+    return rule(call)
 
 
 def refuse(op, args, written: bool = False) -> None:

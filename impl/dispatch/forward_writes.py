@@ -13,6 +13,7 @@ from impl.dispatch.forward_rules import (
     ForwardCall,
     Reapplied,
     Unsupported,
+    recording,
     rule_of,
     tangents_of,
 )
@@ -75,7 +76,7 @@ class LevelWrite:
         if call is None:
             return
         rule = rule_of(self.op)
-        with forward_grad.computing():
+        with forward_grad.computing() as recorded:
             if self.directly:
                 assert isinstance(rule, Reapplied)
                 tangent = self.op.inplace(*rule.arguments(call))
@@ -83,7 +84,7 @@ class LevelWrite:
                 call.outputs = (dual_tensor.primal(self.target),)
                 if self.own is not None and STATE.enabled and not self.keeps_own:
                     call.tangents[0] = self.own.clone()
-                tangent = rule(call)[0]
+                tangent = (recording if recorded else rule)(call)[0]
             if self.own is not None and tangent is not None and tangent is not self.own:
                 self.own.copy_(tangent)
         if self.own is None and tangent is not None:

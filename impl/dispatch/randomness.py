@@ -13,7 +13,7 @@ from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import innermost, is_at, with_dim, without_dim
+from impl.tensor.batched_tensor import is_at, with_dim, without_dim
 from impl.tensor.tensor import Tensor, new
 
 _ERROR = (
@@ -42,10 +42,12 @@ def _levels() -> list:
     return levels
 
 
-def refuse(name: str, input: Tensor) -> None:
-    """Raise RuntimeError for a batched tensor, for which torch does not have the operator."""
-    if innermost((input,)) is not None:
-        raise RuntimeError(_UNSUPPORTED.format(name))
+def refuse_slopes(inplace: bool) -> None:
+    """Raise RuntimeError within `vmap`, for which torch does not have rrelu, nor the operator that
+    it is composed of in a transform of differentiation."""
+    if STATE.batched:
+        name = "rrelu" if STATE.transforms[-1].randomness is not None else "rrelu_with_noise"
+        raise RuntimeError(_UNSUPPORTED.format(name + "_" * inplace))
 
 
 def sized(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,7 +137,8 @@ def _fill(levels: list, tensor: Tensor, fill: Callable[[Tensor], Tensor]) -> Non
             raise RuntimeError(_INPLACE)
         _fill(outer, with_dim(tensor, level, 0), fill)
     elif is_at(tensor, level):
-        one = _one(tensor, level).clone()
+        example = _one(tensor, level)
+        one = example.new_empty(example.shape)
         _fill(outer, one, fill)
         tensor.copy_(one)
     else:

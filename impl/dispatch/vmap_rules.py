@@ -8,6 +8,7 @@ results is the first. An operator states its rule in its definition (`batching=`
     pointwise   operands broadcast behind the mapped dimension (elementwise operators, by default)
     dims        parameters that name dimensions count from the next one, those that are sizes begin
                 with the size of the batch (views, by default)
+    elements    as `dims`, and tensors without dimensions get one (scatter and gather)
     leading     the operator takes any dimensions in front, and every operand has the mapped one
     fold        images: the mapped dimension and that of the images are one, or it takes the place
                 of a missing one
@@ -154,6 +155,24 @@ def with_dims(op, args: tuple, level) -> Any:
     return hide(tuple(flat) if several else flat[0], level)
 
 
+def elements(op, args: tuple, level) -> list:
+    """Count dimensions from the one behind the mapped one, and give tensors without dimensions one
+    (ATen/functorch/BatchRulesScatterOps.cpp)."""
+    made = dims(op, args, level)
+    for i in op.tensor_positions:
+        if made[i] is not None and not _rank(args[i]):
+            made[i] = made[i].unsqueeze(1)
+    return made
+
+
+def _of_elements(op, args: tuple, level) -> Any:
+    """The results of an operator by the rule `elements`, of the rank of the tensor that is written,
+    or of the index at which elements are read."""
+    result = op.slow_path(*elements(op, args, level))
+    like = args[op.position["index"] if op.name == "gather" else 0]
+    return hide(result if _rank(like) else result.squeeze(1), level)
+
+
 def _shifted(dim: Any, rank: int) -> Any:
     if dim is None:
         return tuple(range(1, rank + 1))
@@ -163,21 +182,26 @@ def _shifted(dim: Any, rank: int) -> Any:
 
 
 def leading(op, args: tuple, level) -> list:
-    """Give every operand the mapped dimension as the first of those in front; pivots are vectors
-    where the others are matrices."""
+    """Give every operand the mapped dimension as the first of those in front; pivots, and factors
+    of reflections, are vectors where the others are matrices."""
     rank = max(_rank(args[i]) for i in op.tensor_positions)
     made = [*args]
     for i in op.tensor_positions:
         if args[i] is not None:
             value = ensured(args[i], level)
-            missing = rank - _rank(args[i]) - (op.parameters[i] == "pivots")
+            missing = rank - _rank(args[i]) - (op.parameters[i] in ("pivots", "tau"))
             size, *rest = value._raw.shape
             made[i] = value.view(size, *(1,) * missing, *rest) if missing else value
     return made
 
 
 Rule = Callable[[Any, tuple, Any], list]
-RULES: dict[str, Rule] = {"pointwise": pointwise, "dims": dims, "leading": leading}
+RULES: dict[str, Rule] = {
+    "pointwise": pointwise,
+    "dims": dims,
+    "elements": elements,
+    "leading": leading,
+}
 
 
 def applied(op, args: tuple, level) -> Any:
@@ -190,6 +214,8 @@ def applied(op, args: tuple, level) -> Any:
         return _reduced(op, args, level)
     elif op.batching == "dims":
         return with_dims(op, args, level)
+    elif op.batching == "elements":
+        return _of_elements(op, args, level)
     elif op.batching == "fold":
         return folded(op, args, level)
     elif op.batching == "pointwise" and len(op.tensor_positions) == len(op.outputs) == 1:

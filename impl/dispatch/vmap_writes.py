@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from impl.core import messages
 from impl.core.registry import method_of
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.vmap_rules import RULES, applied, dims, example, fronted, warn_slow
@@ -13,13 +14,6 @@ from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import BatchedTensor, is_at
 from impl.tensor.tensor import Tensor
 
-_UNBATCHED = (
-    "vmap: {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
-    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
-    "over but `self` not being vmapped over {1}. Please try to use out-of-place operators instead "
-    "of {0}. If said operator is being called inside the PyTorch framework, please file a bug "
-    "report instead."
-)
 # The operators in place that are composed, so that the composition meets the unbatched target;
 # those of torch's common rule for arithmetic; and those whose rules name themselves.
 _MEETS_TARGET = {"add", "atan2", "copysign"}
@@ -30,6 +24,7 @@ _ARITHMETIC = {
 _NAMED = {
     **{"fill_tensor_inplace": "fill_", "index_put": "index_put_", "index_put_impl": "index_put_"},
     "index_add": "index_add_",
+    "scatter_add": "scatter_add_",
 }
 # The operators in place that torch has no rules for.
 _SLOW_WRITES = {
@@ -80,10 +75,10 @@ def _refused(op, args: tuple, level) -> Tensor:
     if op.name in _MEETS_TARGET:
         return op.inplace(args[0], *[fronted(value, level) for value in args[1:]])
     if op.name in _ARITHMETIC:
-        raise RuntimeError(_UNBATCHED.format("inplace arithmetic", "in a vmap"))
+        raise RuntimeError(messages.UNBATCHED.format("inplace arithmetic", "in a vmap"))
     if op.name in _NAMED:
-        raise RuntimeError(_UNBATCHED.format(_NAMED[op.name], "in a vmap"))
-    raise RuntimeError(_UNBATCHED.format(f"aten::{op.name}_", f"at level {level.number}"))
+        raise RuntimeError(messages.UNBATCHED.format(_NAMED[op.name], "in a vmap"))
+    raise RuntimeError(messages.UNBATCHED.format(f"aten::{op.name}_", f"at level {level.number}"))
 
 
 @method_of(BatchedTensor)

@@ -136,7 +136,8 @@ def grad(
     if many:
         results = _batch(roots, cotangents, size, keep_graph, recorded, targets)
     else:
-        results = _pass(roots, cotangents, keep_graph, recorded, targets)
+        ends, inner = (_shown(roots), _shown(targets)) if STATE.transforms else (roots, targets)
+        results = _pass(ends, cotangents, keep_graph, recorded, inner)
     for i, result in enumerate(results):
         if result is None and not allow_unused:
             raise RuntimeError(messages.UNUSED.format(i))
@@ -149,6 +150,23 @@ def grad(
             for i, r in enumerate(results)
         ]
     return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
+
+
+def _shown(tensors) -> tuple:
+    """Tensors for a pass in a transform: without the history that they do not show there."""
+    return tuple(
+        one if isinstance(one, GradientEdge) or one.requires_grad else one.detach()
+        for one in tensors
+    )
+
+
+def gradients(roots, targets, cotangents, create_graph: bool, retain_graph=None) -> tuple:
+    """`grad` with a history of any level, as formulas and transforms call it; None for an input
+    that was not used."""
+    roots, targets = tuple(roots), tuple(targets)
+    given = seeds.cotangents(roots, seeds.as_tuple(cotangents, len(roots)))
+    keep_graph, create_graph, _ = _flags(retain_graph, create_graph, True)
+    return tuple(_pass(roots, given, keep_graph, create_graph, targets))
 
 
 def _pass(roots, cotangents, keep_graph: bool, create_graph: bool, targets) -> list:

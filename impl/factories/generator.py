@@ -35,6 +35,9 @@ class Generator(metaclass=NamedType, module="torch._C"):
 
     __module__ = "impl"
 
+    draws = 0
+    """How often numbers were drawn, of all generators."""
+
     def __init__(self, device="cpu") -> None:
         check_device(device)
         self._engine = np.random.MT19937()
@@ -130,6 +133,7 @@ class Generator(metaclass=NamedType, module="torch._C"):
         twice as long)."""
         if count:
             self._started = True
+            Generator.draws += 1
         return self._stream.integers(0, np.iinfo(dtype).max, count, dtype, endpoint=True)
 
     # -- distributions ----------------------------------------------------------------------

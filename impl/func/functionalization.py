@@ -1,11 +1,27 @@
-"""Functions without writes (torch.func.functionalize)."""
+"""Functions without writes (torch.func.functionalize).
+
+torch wraps the arguments in functional tensors, whose writes become values, and copies values to
+the arguments when the function has ended. Here the function has a copy of each argument, of the
+same history, which it may write; arguments of the same memory are copied one by one, as there.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
+from impl.core.grad_mode import no_grad
+from impl.core.state import STATE
+from impl.func.arguments import Arguments
+from impl.func.levels import Transform
+from impl.graph.edge import gradient_edge
+from impl.tensor.aliases import alias
+from impl.tensor.batched_tensor import hidden, physical
+from impl.tensor.geometry import geometry
 from impl.tensor.tensor import Tensor
+from impl.tensor.views import as_view
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
 _REMOVED = (
@@ -17,9 +33,102 @@ _REMOVED = (
 )
 
 
+class FunctionalLevel(Transform):
+    """One run of a function without writes."""
+
+    wraps = functional = True
+
+    def __init__(self, keeps_views: bool) -> None:
+        self.keeps_views = keeps_views
+        self.arguments = Arguments()
+        self._originals: list[tuple[Tensor, Tensor]] = []  # copies and arguments
+        self._pairs: list[tuple[Tensor, Tensor, int]] = []  # their values, and the copies' versions
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Note where tensors are made for the duration of a block."""
+        STATE.fast_path_blockers += 1
+        try:
+            with super().run():
+                yield
+        finally:
+            STATE.fast_path_blockers -= 1
+
+    def copied(self, value: Any) -> Any:
+        """A copy of a tensor with its history, for the function; other values as they are."""
+        if not isinstance(value, Tensor):
+            return value
+        source = physical(value)
+        with no_grad():
+            copy = source.detach().clone()
+        _take_history(copy, source)
+        self._pairs.append((copy, source, copy._storage.version))
+        made = copy if source is value else hidden(copy, value)
+        self._originals.append((made, value))
+        return made
+
+    def held(self, tensor: Tensor) -> Tensor:
+        """The argument, of a copy that is not written; any other tensor as it is."""
+        for copy, source, version in self._pairs:
+            if tensor is copy and copy._storage.version == version:
+                return source
+        return tensor
+
+    def write_back(self) -> None:
+        """Copy the values of written arguments to the caller's."""
+        for (made, value), (copy, _, version) in zip(self._originals, self._pairs, strict=True):
+            if copy._storage.version != version:
+                if made.shape != value.shape:
+                    value.resize_(made.shape)
+                value.copy_(made)
+
+    def lowered(self, value: Any) -> Any:
+        """A result for the caller: an argument that was not written, or a view of it; of a written
+        one a tensor of its own."""
+        if not isinstance(value, Tensor):
+            return value
+        result = physical(value)
+        for (made, original), (copy, source, version) in zip(
+            self._originals, self._pairs, strict=True
+        ):
+            if result._storage is not copy._storage:
+                continue
+            if copy._storage.version == version:
+                if value is made:
+                    return original
+                return hidden(_view(result, source), value) if self.keeps_views else value
+            own = _uncounted(result)
+            return hidden(as_view(own, own.detach()) if self.keeps_views else own, value)
+        if result._version and self.holds(value):
+            return hidden(_uncounted(result), value)
+        return value
+
+
+def _take_history(to: Tensor, source: Tensor) -> None:
+    edge = gradient_edge(source) if STATE.enabled else None
+    if edge is not None:
+        to._node, to._nr = edge
+
+
+def _view(result: Tensor, source: Tensor) -> Tensor:
+    """A result over the memory of an argument instead of its copy."""
+    seen = alias(source, geometry(result)._replace(offset=source._offset + result._offset))
+    if result._view is None:  # a detached one
+        return seen
+    _take_history(seen, result)
+    return as_view(seen, source)
+
+
+def _uncounted(result: Tensor) -> Tensor:
+    """A result whose version is its own: torch counts no writes to functional tensors."""
+    own = result.detach()
+    own._storage = result._storage.sharing()
+    _take_history(own, result)
+    return own
+
+
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """The function without writes (torch.func.functionalize): here it writes, and returns copies of
-    written arguments.
+    """The function without writes (torch.func.functionalize).
 
     Raises RuntimeError for another word than "mutations" and "mutations_and_views".
     """
@@ -28,30 +137,13 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
 
     @functools.wraps(func)
     def call(*args, **kwargs):
-        given = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
-        versions = [tensor._version for tensor in given]
-        result = func(*args, **kwargs)
-        written = {
-            id(tensor._storage)
-            for tensor, version in zip(given, versions, strict=True)
-            if tensor._version != version
-        }
+        level = FunctionalLevel(remove == "mutations")
+        with level.run():
+            leaves, spec = tree_flatten((args, kwargs))
+            positional, named = tree_unflatten(list(map(level.copied, leaves)), spec)
+            result = func(*positional, **named)
+        level.write_back()
         leaves, spec = tree_flatten(result)
-        # torch copies values to the arguments when the function has ended.
-        return tree_unflatten(
-            [
-                _copied(leaf, remove)
-                if isinstance(leaf, Tensor) and id(leaf._storage) in written
-                else leaf
-                for leaf in leaves
-            ],
-            spec,
-        )
+        return tree_unflatten(list(map(level.lowered, leaves)), spec)
 
     return call
-
-
-def _copied(tensor: Tensor, removed: str) -> Tensor:
-    """A copy, which is a view of itself unless views are removed, too."""
-    copy = tensor.clone()
-    return copy.view(copy.shape) if removed == "mutations" else copy

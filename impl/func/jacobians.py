@@ -9,7 +9,15 @@ from typing import Any
 from impl.core.registry import FUNCTIONS
 from impl.func.levels import TangentsLevel
 from impl.func.mapping import mapped, vmap
-from impl.func.transforms import check_argnum, check_argnums, check_pushed, chosen, jvp_of, vjp_of
+from impl.func.transforms import (
+    check_argnum,
+    check_argnums,
+    check_pushed,
+    chosen,
+    jvp_of,
+    remaining,
+    vjp_of,
+)
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -97,8 +105,10 @@ def jacfwd(
     def call(*args):
         _check_real("jacfwd", "input", tree_flatten(args)[0])
         check_argnums(argnums)
-        for number in (argnums,) if isinstance(argnums, int) else argnums:
+        numbers = (argnums,) if isinstance(argnums, int) else argnums
+        for number in numbers:
             check_argnum(args, number)
+        others = tuple(remaining(args, numbers))
         primals = chosen(args, argnums)
         inputs, spec = tree_flatten(primals)
         for primal in inputs:
@@ -108,7 +118,7 @@ def jacfwd(
         def push(*tangents):
             along = _with_chosen(func, args, argnums)
             given = (primals,) if isinstance(argnums, int) else primals
-            output, pushed, *aux = jvp_of(along, given, tangents, has_aux, others=args)
+            output, pushed, *aux = jvp_of(along, given, tangents, has_aux, others=others)
             _check_real("jacfwd", "output", tree_flatten(output)[0])
             return (pushed, *aux) if has_aux else pushed
 

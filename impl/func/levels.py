@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from impl.core import grad_mode, inference_mode
 from impl.core.state import STATE
+from impl.func.arguments import Arguments, memories
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import gradient_edge
+from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tape import batched_tangents, dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
@@ -54,17 +57,55 @@ class Transform:
     wraps = False
     """Whether torch wraps the tensors of the function, inference tensors in normal ones."""
 
+    composes = True
+    """Whether it stands for an interpreter of functorch, in which dropout is composed."""
+
+    functional = False
+    """Whether it wraps tensors in functional ones."""
+
     running = False
     serial = 0  # which of all transforms it is, in the order of their start
+    until: float = 0  # which are no longer within it
     number = 0  # how many transforms run, this one included
     randomness: str | None = None  # how a `vmap` draws random numbers
+
+    arguments: Any = ()
+    """Tensors of the caller that it wraps, but does not differentiate with respect to."""
 
     hooks: tuple = ()
     """Those on saved tensors that wait while it runs."""
 
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a wrapper in torch, of this transform or one within."""
+        return self.wraps and (tensor._born >= self.serial or tensor in self.arguments)
+
+    def held(self, tensor: Tensor) -> Tensor:
+        """The tensor that the wrapper of this transform holds in torch."""
+        return tensor
+
     def tracks(self, tensor: Tensor) -> bool:
-        """Whether a tensor depends on inputs of this transform, in reverse mode."""
-        return False
+        """Whether the graph of a tensor leads to an input of this transform, or to another leaf of
+        it."""
+        if not self.wraps or not requires_grad(tensor):
+            return False
+        if tensor._grad_fn is None:
+            return self.has_leaf(tensor)
+        return any(map(self._leads_to, _nodes(tensor._grad_fn)))
+
+    def _leads_to(self, node: Any) -> bool:
+        return isinstance(node, AccumulateGrad) and self.has_leaf(node.variable)
+
+    def has_made(self, tensor: Tensor) -> bool:
+        """Whether a tensor was made in the function."""
+        return self.serial <= tensor._born < self.until
+
+    def has_leaf(self, leaf: Tensor) -> bool:
+        """Whether a leaf requires grad at this level, and at none within it."""
+        level = getattr(leaf, "_level", None)
+        if level is not None or not self.has_made(leaf):
+            return level is self
+        within = (t.serial for t in STATE.transforms if t.wraps and t.serial > self.serial)
+        return not any(serial <= leaf._born for serial in within)
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -72,18 +113,21 @@ class Transform:
         before = STATE.transforms
         STATE.transforms, self.running = (*before, self), True
         self.number, self.serial = len(STATE.transforms), next(_serials)
+        self.until = math.inf
         try:
             yield
         finally:
             STATE.transforms, self.running = before, False
+            self.until = next(_serials)
 
     def hooked(self, hook: Callable) -> Callable:
         """The hook to register in place of one on a tensor."""
         return hook
 
     def owns(self, tensor: Tensor) -> bool:
-        """Whether the function may write a tensor: it has made it or is given it."""
-        return True
+        """Whether the function may write a tensor: it, and those of all transforms outside, have
+        made it or are given it."""
+        return self.number < 2 or STATE.transforms[self.number - 2].owns(physical(tensor))
 
     def primal(self, tensor: Tensor) -> Tensor:
         """A tensor without its tangent of this transform, if that is one of forward mode."""
@@ -100,16 +144,7 @@ class Transform:
             STATE.saved_hooks = self.hooks
 
 
-def memories(leaves: Iterable[Any]) -> Iterator[Any]:
-    """The leaves, with the values of batched ones and the bases of views."""
-    for leaf in leaves:
-        yield leaf
-        if isinstance(leaf, Tensor):
-            value = physical(leaf)
-            yield from (value, value._view and value._view.base)
-
-
-def _owns(level: Any, tensor: Tensor) -> bool:
+def made_or_given(level: Any, tensor: Tensor) -> bool:
     """Whether a function has made a tensor, or is given it: one of its arguments that is not
     differentiated, or a view of one that is."""
     if tensor._born < level.serial:
@@ -142,56 +177,6 @@ class TangentsLevel(VmapLevel):
     """A `vmap` of tangents, as of the unit vectors of `jacfwd`: no primal is batched at it."""
 
 
-class DualLevel(Transform):
-    """One run of a function of dual tensors, in forward mode."""
-
-    forward = wraps = True
-    records = False  # whether tangents are recorded in any grad mode
-
-    def __init__(self, given: Iterable[Any] = ()) -> None:
-        """`given` are other tensors that the function may write."""
-        self.given = set(map(id, given))
-        self.bases: set[int] = set()  # the ids of tensors of which duals are views
-
-    @contextmanager
-    def run(self) -> Iterator[None]:
-        """Enter the dual level for the duration of a block, in which tensors are no inference
-        tensors. Raises RuntimeError in a dual level."""
-        forward_grad.enter_nested(self.records)
-        enabled = STATE.enabled
-        try:
-            with (
-                self.hooks_aside(),
-                super().run(),
-                grad_mode.inference_mode(mode=False),
-                grad_mode.set_grad_enabled(enabled),
-            ):
-                yield
-        finally:
-            forward_grad.leave()
-
-    def owns(self, tensor: Tensor) -> bool:
-        """Whether the function has made a tensor, or is given it."""
-        return _owns(self, tensor)
-
-    def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
-        """An alias of a tensor with this tangent, which is written where the alias is."""
-        self.bases.update(map(id, memories((primal,))))
-        self.given.update(map(id, memories((tangent,))))
-        return batched_tangents.dual(primal, tangent)
-
-
-class TracedLevel(DualLevel):
-    """One run of a function that is linearized: its tangents are recorded, as functions of those of
-    the inputs, and it may write captured tensors."""
-
-    records = True
-
-    def owns(self, tensor: Tensor) -> bool:
-        """True: there is no wrapper at this level in torch."""
-        return True
-
-
 class Level(Transform):
     """One run of a function that is differentiated."""
 
@@ -200,6 +185,7 @@ class Level(Transform):
     def __init__(self) -> None:
         self.caller_records = True  # whether the grad mode is on where results are handed over
         self.given: set[int] = set()  # the ids of arguments that are not differentiated
+        self.arguments = Arguments()
         self.bases: set[int] = set()  # the ids of tensors of which inputs are views
         self._vmaps: tuple = ()  # the levels of `vmap` outside
         self._inputs: list = []  # the nodes of aliases of tensors with a graph
@@ -219,9 +205,20 @@ class Level(Transform):
             if any(transform.hooks for transform in STATE.transforms):
                 raise RuntimeError(_HOOKS)
             with disable_saved_tensors_hooks(_HOOKS), super().run(), recorded():
-                yield
+                since = next_sequence()
+                try:
+                    yield
+                finally:
+                    self.arguments.lowered(lambda tensor: self._lower(tensor, since))
         finally:
             STATE.fast_path_blockers -= 1
+
+    def _lower(self, tensor: Tensor, since: int) -> None:
+        """Take the history of this level from a tensor of the caller that was written."""
+        if self.caller_records and self._belongs_to_caller(tensor):
+            self._cut(tensor._grad_fn, since)
+        else:
+            tensor._node, tensor._nr, tensor._requires_grad = None, 0, False
 
     def hooked(self, hook: Callable) -> Callable:
         """A hook that runs in the passes of this level only."""
@@ -245,7 +242,7 @@ class Level(Transform):
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        return _owns(self, tensor)
+        return made_or_given(self, tensor) and super().owns(tensor)
 
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.
@@ -286,21 +283,8 @@ class Level(Transform):
             forward_grad.pass_on(value, alias)
         return alias
 
-    def tracks(self, tensor: Tensor) -> bool:
-        """Whether the graph of a tensor leads to an alias of this level."""
-        if not requires_grad(tensor):
-            return False
-        if tensor._grad_fn is None:
-            return self._is_of_level(tensor)
-        return any(
-            self._is_of_level(node.variable)
-            if isinstance(node, AccumulateGrad)
-            else any(node is one for one in self._inputs)
-            for node in _nodes(tensor._grad_fn)
-        )
-
-    def _is_of_level(self, leaf: Tensor) -> bool:
-        return getattr(leaf, "_level", None) is self
+    def _leads_to(self, node: Any) -> bool:
+        return super()._leads_to(node) or any(node is one for one in self._inputs)
 
     def lowered(self, tree: Any, since: int | None = None) -> Any:
         """The tensors of a tree of results, for the caller.
@@ -345,6 +329,10 @@ class Level(Transform):
         """A tensor without the graph of this level, which stands for its tangent."""
         return self._for_caller(tensor)
 
+    def held(self, tensor: Tensor) -> Tensor:
+        """A tensor without the graph of this level."""
+        return self._for_caller(tensor)
+
     def _for_caller(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or not requires_grad(physical(value)):
             return value
@@ -362,8 +350,17 @@ class Level(Transform):
         if value._view is None:
             return result
         base = value._view.base
-        original = self._originals.get(id(base))
-        return as_view(result, base.detach() if original is None else original[1])
+        if id(base) in self._originals:
+            return as_view(result, self._originals[id(base)][1])
+        return as_view(result, base if base in self.arguments else base.detach())
+
+    def kept(self, output: Tensor) -> Tensor:
+        """An output with its history at this level, which one of the arguments that are not
+        differentiated loses when the function has ended."""
+        value = physical(output)
+        if value not in self.arguments or value._node is None:
+            return output
+        return hidden(alias_view(value), output)
 
     def _belongs_to_caller(self, tensor: Tensor) -> bool:
         if tensor._grad_fn is None:
@@ -376,7 +373,11 @@ class Level(Transform):
 
     def _is_of_caller(self, leaf: Tensor) -> bool:
         level = getattr(leaf, "_level", None)
-        return level is None or (level is not self and level.running)
+        if id(leaf) in self.arguments.flagged:
+            return False
+        if level is None:
+            return not self.has_made(leaf)
+        return level is not self and level.running
 
 
 def _nodes(root) -> Iterator[Any]:

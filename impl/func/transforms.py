@@ -1,8 +1,7 @@
-"""Transforms of functions: grad, vjp, jvp and linearize (torch.func).
+"""Transforms of functions: grad, vjp and jvp (torch.func).
 
 `jvp` calls the function with dual tensors, of a dual level for each call. The others are backward
-passes; `linearize` records the function once, and its Jacobian-vector product is the gradient of a
-vector-Jacobian product with respect to the cotangent.
+passes.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from typing import Any
 
 from impl.core.inference_mode import as_normal
 from impl.core.state import STATE
-from impl.engine.backward import grad as gradients
-from impl.engine.backward import is_recorded
+from impl.engine.backward import gradients, is_recorded
 from impl.factories.creation import zeros_like
-from impl.func.levels import DualLevel, Level, TracedLevel, memories, recorded
+from impl.func.arguments import Arguments, memories
+from impl.func.dual_levels import DualLevel
+from impl.func.levels import Level, recorded
 from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tape.batched_tangents import tangent_of
@@ -63,13 +63,13 @@ def grad_and_value(
     def call(*args, **kwargs):
         level = Level()
         with level.run():
-            raised, given = _raised(level, args, argnums)
+            raised, given = _raised(level, args, argnums, kwargs)
             value = func(*raised, **kwargs)
             value, aux = _split(value, has_aux, "grad_and_value(f)(*args)")
             _check_scalar(value)
             leaves, spec = tree_flatten(given)
             since = next_sequence()
-            found = tree_unflatten(_pulled(level, [value], leaves, [None]), spec)
+            found = tree_unflatten(pulled(level, [value], leaves, [None]), spec)
         lowered = level.lowered(value)
         return level.lowered(found, since), (
             lowered,
@@ -79,18 +79,26 @@ def grad_and_value(
     return call
 
 
-def _raised(level: Level, args: tuple, argnums: int | tuple[int, ...]) -> tuple[list, Any]:
+def _raised(
+    level: Level, args: tuple, argnums: int | tuple[int, ...], kwargs: Any = None
+) -> tuple[list, Any]:
     """The arguments, with those to differentiate raised, and the latter alone."""
     check_argnums(argnums)
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     raised = list(args)
     for number in numbers:
         check_argnum(args, number)
-    others = [arg for i, arg in enumerate(args) if i not in {n % len(args) for n in numbers}]
+    others = [*remaining(args, numbers), kwargs]
     level.given.update(map(id, memories(tree_flatten(others)[0])))
+    level.arguments = Arguments(tree_flatten(others)[0])
     for number in numbers:
         raised[number] = level.raised(args[number])
     return raised, chosen(raised, argnums)
+
+
+def remaining(args: tuple, numbers: tuple[int, ...]) -> list:
+    """The arguments but those of some numbers."""
+    return [arg for i, arg in enumerate(args) if i not in {n % len(args) for n in numbers}]
 
 
 def check_argnums(argnums: Any) -> None:
@@ -140,7 +148,7 @@ def _check_scalar(value: Any) -> None:
         )
 
 
-def _pulled(
+def pulled(
     level: Level, outputs: list, inputs: list, cotangents: list, retain_graph: bool = True
 ) -> list[Tensor]:
     """The gradients of some outputs, with a graph; zeros where there is none."""
@@ -151,14 +159,7 @@ def _pulled(
         ends = [end for end, _ in pairs]
         seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
         with recorded():
-            found = gradients(
-                ends,
-                inputs,
-                seeds,
-                retain_graph=retain_graph,
-                create_graph=True,
-                allow_unused=True,
-            )
+            found = gradients(ends, inputs, seeds, True, retain_graph)
     if STATE.transforms:
         _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
@@ -199,8 +200,9 @@ def vjp_of(func: Callable, args: tuple, argnums: int | tuple[int, ...] | None, h
         else:
             raised, given = _raised(level, args, argnums)
         value, aux = _split(func(*raised), has_aux, "vjp(f, *primals)")
+        outputs, shape = _only_tensors(value, "vjp(f, *primals)")
+        outputs = [level.kept(output) for output in outputs]
     inputs, spec = tree_flatten(given)
-    outputs, shape = _only_tensors(value, "vjp(f, *primals)")
     _check_differentiable("vjp(f, ...)", outputs)
 
     def wrapper(cotangents, retain_graph=True, create_graph=None):
@@ -213,7 +215,7 @@ def vjp_of(func: Callable, args: tuple, argnums: int | tuple[int, ...] | None, h
             )
         level.caller_records = STATE.enabled
         since = next_sequence()
-        found = _pulled(level, outputs, inputs, seeds, retain_graph)
+        found = pulled(level, outputs, inputs, seeds, retain_graph)
         return level.lowered(tree_unflatten(found, spec), since)
 
     wrapper.__qualname__ = "_vjp_with_argnums.<locals>.wrapper"
@@ -313,7 +315,7 @@ def jvp_of(
                 f"{[*primal.shape]} while the given forward gradient is of size "
                 f"{[*tangent.shape]}."
             )
-    level = DualLevel(memories(tree_flatten(others)[0]))
+    level = DualLevel(tree_flatten(others)[0])
     with level.run():
         duals = [level.dual(p, t) for p, t in zip(given, directions, strict=True)]
         made = func(*tree_unflatten(duals, spec))
@@ -335,53 +337,3 @@ def check_pushed(role: str, tensor: Tensor) -> None:
         raise ValueError(
             f"Expected {role} to be floating point or complex, but got: {tensor.dtype}"
         )
-
-
-def _pushed(level: Level, outputs: list, inputs: list, tangents: list) -> list[Tensor]:
-    """The tangents of outputs: the gradient of the vector-Jacobian product, which is linear in its
-    cotangents, with respect to them."""
-    smooth = [o for o in outputs if o.is_floating_point() or o.is_complex()]
-    seeds = [level.raised(zeros_like(output)) for output in smooth]
-    pulled = _pulled(level, smooth, inputs, seeds)
-    pushed = iter(_pulled(level, pulled, seeds, list(tangents)))
-    # The tangents of integers are zero.
-    kept = set(map(id, smooth))
-    return [next(pushed) if id(o) in kept else zeros_like(o) for o in outputs]
-
-
-def linearize(func: Callable, *primals: Any) -> tuple:
-    """The value of a function, and its derivative there as a function of tangents
-    (torch.func.linearize). Results that are no tensors are their own derivatives."""
-    forward_grad.refuse_nested()
-    result = func(*primals)
-    shape = tree_flatten(result)[1]
-    inputs, spec = tree_flatten(primals)
-    level, traced = Level(), TracedLevel()
-    with traced.run():
-        with recorded():
-            leaves = [level.raised(zeros_like(primal)) for primal in inputs]
-            duals = [traced.dual(p, leaf.clone()) for p, leaf in zip(inputs, leaves, strict=True)]
-        outputs = tree_flatten(func(*tree_unflatten(duals, spec)))[0]
-        along = [tangent_of(output) for output in outputs if isinstance(output, Tensor)]
-        values = [output.detach() for output in outputs if isinstance(output, Tensor)]
-    reached = [zeros_like(v) if t is None else t for v, t in zip(values, along, strict=True)]
-
-    def push(*tangents):
-        directions, other = tree_flatten(tangents)
-        if other != spec:
-            raise RuntimeError(
-                f"Expected the tangents {other} to have the same argspec as the primals {spec}"
-            )
-        for i, (tangent, primal) in enumerate(zip(directions, inputs, strict=True)):
-            for name in ("shape", "dtype"):
-                given, wanted = getattr(tangent, name), getattr(primal, name)
-                if given != wanted:
-                    raise RuntimeError(
-                        f"tangent:{i} with {name} {given} in flattened pytree doesn't match the "
-                        f"{name} {wanted} of the corresponding primal."
-                    )
-        pushed = iter(_pushed(level, reached, leaves, directions) if reached else ())
-        found = [next(pushed) if isinstance(output, Tensor) else output for output in outputs]
-        return level.lowered(tree_unflatten(found, shape))
-
-    return result, push

@@ -17,12 +17,9 @@ from impl.tape import dual_tensor
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import (
     batched,
-    batched_at,
     explicit,
     hidden,
-    in_front,
     is_within,
-    levels_of,
     physical,
     with_dim,
 )
@@ -36,13 +33,8 @@ def tangent_of(tensor: Tensor) -> Tensor | None:
 
 
 def dual(primal: Tensor, tangent: Tensor) -> Tensor:
-    """A view of a primal, of which the view has the tangent; both may be batched.
-
-    A primal that is batched, but not at all levels of the tangent, is repeated at those.
-    """
-    levels = tuple(one for one in levels_of(tangent) if not is_within(primal, one))
-    if levels and levels_of(primal):
-        primal = in_front(batched_at(primal, levels)).clone()
+    """A view of a primal, of which the view has the tangent; both may be batched, the tangent at
+    more levels."""
     result = dual_tensor.unrelated(tensor_ops.alias_view(physical(primal)))
     forward_grad.set_fw_grad(result, explicit(tangent, primal))
     return hidden(result, primal)

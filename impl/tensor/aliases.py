@@ -8,8 +8,10 @@ from impl.core import inference_mode, messages
 from impl.core.dtypes import FLOATING
 from impl.core.meta_arrays import is_meta
 from impl.core.registry import method_of
+from impl.core.state import STATE
 from impl.core.storage import Replaced
 from impl.core.strides import contiguous_strides, strided
+from impl.tensor.batched_tensor import refuse_data
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
 from impl.tensor.tensor import Tensor, blank, requires_grad
@@ -57,6 +59,8 @@ def _data(self) -> Tensor:
 def _set_data(self, value) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if STATE.transforms:
+        refuse_data(self, value)
     if value.is_meta != self.is_meta or value.is_sparse != self.is_sparse:
         raise RuntimeError(messages.SET_DATA_DEVICE)
     if requires_grad(self) and value.dtype.category < FLOATING:

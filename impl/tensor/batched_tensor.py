@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from textwrap import indent
 from typing import Any
 
 import numpy as np
 
 from impl.core import messages
+from impl.core.grad_mode import without_tangents
 from impl.core.meta_arrays import MetaArray, is_meta, meta_strided
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, strided
 from impl.tensor.legacy_batched_tensor import Batched
-from impl.tensor.tensor import Tensor, blank, new, requires_grad
+from impl.tensor.tensor import Tensor, blank, is_wrapped, new, requires_grad
 
 _ESCAPED = (
     "Either your tensor may have escaped from inside a function being vmapped and this is a user "
@@ -110,7 +112,10 @@ class BatchedTensor(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self._value.requires_grad = value
+        # Without a transform of differentiation within the `vmap` it is a flag of the wrapper,
+        # which is of no use there.
+        if any(transform.wraps for transform in _within(self)) or not isinstance(value, bool):
+            physical(self).requires_grad = value
 
     @property
     def grad_fn(self) -> Any:
@@ -149,11 +154,17 @@ class BatchedTensor(Tensor):
 
     @property
     def data(self) -> Any:
+        if not self._is_wrapped():
+            raise RuntimeError("accessing `data` under vmap transform is not allowed")
         return self._over(self._value.data)
 
     @data.setter
     def data(self, value) -> None:
-        _refuse()
+        refuse_data(self, value)
+
+    def _is_wrapped(self) -> bool:
+        """Whether a transform of differentiation within the `vmap` wraps it."""
+        return any(transform.holds(self) for transform in _within(self))
 
     def _over(self, value: Tensor) -> Tensor:
         """A batched tensor like this one over another value."""
@@ -176,17 +187,28 @@ class BatchedTensor(Tensor):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Raises RuntimeError, as `data_ptr`."""
+        if self.requires_grad and not force:
+            raise RuntimeError(messages.NUMPY_REQUIRES_GRAD)
         return _refuse()
 
     def untyped_storage(self):
         """Raises NotImplementedError."""
-        raise NotImplementedError(_STORAGE)
+        raise NotImplementedError(messages.WRAPPER_STORAGE if self._is_wrapped() else _STORAGE)
 
     def __deepcopy__(self, memo):
-        raise NotImplementedError(_STORAGE)
+        return self.untyped_storage()
 
     def __format__(self, spec: str) -> str:
         return self.item() if not self._raw.ndim else object.__format__(self, spec)
+
+
+def refuse_data(*tensors: Tensor) -> None:
+    """Raise RuntimeError if `.data` is set to or of a tensor that torch wraps."""
+    for one in tensors:
+        batched_here = isinstance(one, BatchedTensor) and not one._is_wrapped()
+        if batched_here or is_wrapped(one):
+            where = "under vmap" if batched_here else "inside functorch"
+            raise RuntimeError(f"mutating directly with `.data` {where} transform is not allowed.")
 
 
 BatchedTensor.__name__ = BatchedTensor.__qualname__ = Tensor.__name__  # torch has only one class
@@ -247,21 +269,33 @@ def shown(tensor: Tensor, text: Callable[[Tensor], str], below: float = math.inf
     """The text of a tensor with those of the wrappers that torch puts around it, of transforms
     whose numbers are less than `below`."""
     batch = tensor if type(tensor) is BatchedTensor else None
-    numbers = [
-        t.number
-        for t in STATE.transforms
-        if t.wraps and t.number < below and tensor._born >= t.serial
-    ]
+    numbers = [t.number for t in STATE.transforms if t.number < below and t.holds(tensor)]
     number = max(numbers, default=0)
     if batch is not None and batch._level.number > number:
         head = f"BatchedTensor(lvl={batch._level.number}, bdim={batch._dim}, value="
         inner = shown(batch._value, text, batch._level.number)
     elif numbers:
-        head, inner = f"GradTrackingTensor(lvl={number}, value=", shown(tensor, text, number)
+        inner = shown(tensor, text, number)
+        if any(t.functional and t.number == number for t in STATE.transforms):
+            return f"FunctionalTensor(lvl={number}, value=\\\n{inner})"
+        head = f"GradTrackingTensor(lvl={number}, value="
     else:
-        return text(tensor.detach() if STATE.transforms else tensor)
-    lines = "\n".join("    " + line for line in inner.splitlines())
-    return f"{head}\n{lines}\n)"
+        return text(tensor) if not STATE.transforms else _of_caller(tensor, text)
+    return f"{head}\n{indent(inner, '    ')}\n)"
+
+
+def _of_caller(tensor: Tensor, text: Callable[[Tensor], str]) -> str:
+    """The text of a tensor as it is outside all transforms: the one in torch's wrappers."""
+    before = STATE.transforms
+    for transform in reversed(before):
+        if transform.holds(tensor):
+            tensor = transform.held(tensor)
+    STATE.transforms = ()
+    try:
+        with without_tangents():
+            return text(tensor)
+    finally:
+        STATE.transforms = before
 
 
 # -- levels of values ---------------------------------------------------------------------------

@@ -107,15 +107,20 @@ _NESTED = "Nested forward mode AD is not supported at the moment"
 
 
 def refuse_nested() -> None:
-    """Raise RuntimeError if a dual level is active, unless a transform has entered it."""
-    if _levels and not any(transform.forward for transform in STATE.transforms):
+    """Raise RuntimeError if a dual level is active, unless `jvp` has entered it."""
+    if _levels and not any(one.forward and not one.records for one in STATE.transforms):
+        raise RuntimeError(_NESTED)
+
+
+def refuse_level() -> None:
+    """Raise RuntimeError if a dual level is active, of a transform or not."""
+    if _levels or any(transform.forward for transform in STATE.transforms):
         raise RuntimeError(_NESTED)
 
 
 def enter() -> int:
     """Enter a dual level, and return its number. Raises RuntimeError if one is active."""
-    if _levels or any(transform.forward for transform in STATE.transforms):
-        raise RuntimeError(_NESTED)
+    refuse_level()
     return enter_nested()
 
 

@@ -124,6 +124,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             hint = "" if value else messages.DETACH_INSTEAD
             raise RuntimeError(messages.NON_LEAF_FLAG + hint)
         self._set_requires_grad(value)
+        if STATE.transforms:
+            self._level = next((t for t in reversed(STATE.transforms) if t.holds(self)), None)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -137,7 +139,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type_name(requires_grad)}"
             )
-        if STATE.transforms:
+        if any(one.wraps or one.randomness is not None for one in STATE.transforms):
             raise RuntimeError(messages.TRANSFORMED.format("requires_grad_", messages.FUNCTIONAL))
         return self._requiring_grad(requires_grad)
 
@@ -260,11 +262,17 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """Drop the history in place. Raises RuntimeError on a view.
 
         Nothing happens without the dispatch key of autograd: in inference mode, and to inference
-        tensors. The input of a transform (`impl.func.levels`) counts as none.
+        tensors. The input of a transform (`impl.func.levels`) counts as none, and a history of
+        outside a transform is not dropped in it.
         """
         if STATE.before_write is not None:
             STATE.before_write(self)
         if self._inference or STATE.inference:
+            return self
+        given = any(self in transform.arguments for transform in STATE.transforms)
+        if STATE.transforms and (given or self._view is None) and hides_history(self):
+            if STATE.transforms[-1].forward:
+                self._tangents = None
             return self
         if self._view is not None and getattr(self, "_level", None) is None:
             raise RuntimeError(messages.DETACH_VIEW)
@@ -311,7 +319,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """
         if type(self._raw) is MetaArray:
             raise NotImplementedError(messages.NO_DATA)
-        if self._is_zerotensor() and self._raw.size:
+        functional = any(one.functional and one.holds(self) for one in STATE.transforms)
+        if (functional or self._is_zerotensor()) and self._raw.size:
             raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
         return _python(self._raw)
 
@@ -322,10 +331,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 raise NotImplementedError(messages.NO_DATA)
             raise TypeError(messages.META_NUMPY)
         if not force and STATE.enabled and requires_grad(self):
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. "
-                "Use tensor.detach().numpy() instead."
-            )
+            raise RuntimeError(messages.NUMPY_REQUIRES_GRAD)
         if STATE.transforms and is_wrapped(self):
             raise RuntimeError(messages.NO_POINTER)
         if not force and self._is_zerotensor():
@@ -402,18 +408,19 @@ def blank(cls: type = Tensor):
 
 
 def hides_history(tensor: Tensor) -> bool:
-    """Whether the innermost transform of differentiation in which a tensor was made did not record
-    it, so that it shows no history: that of the transforms outside, and of the caller, is out of
-    sight."""
+    """Whether the innermost transform of differentiation that holds a tensor did not record it, so
+    that it shows no history: that of the transforms outside, and of the caller, is out of sight.
+    """
     for transform in reversed(STATE.transforms):
-        if transform.wraps and tensor._born >= transform.serial:
+        if transform.holds(tensor):
             return not transform.tracks(tensor)
     return False
 
 
 def is_wrapped(tensor: Tensor) -> bool:
-    """Whether a tensor was made in a transform of differentiation that runs, which torch wraps."""
-    return any(t.wraps and tensor._born >= t.serial for t in STATE.transforms)
+    """Whether a tensor is a wrapper in torch: one that was made in a transform of differentiation
+    that runs, or is an argument of it."""
+    return any(transform.holds(tensor) for transform in STATE.transforms)
 
 
 def dense_meta(tensor: Tensor):

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from impl.core import dtypes, inference_mode
+from impl.core.messages import FORWARD_UNKNOWN
 from impl.core.sizes import negative_size
+from impl.core.state import STATE
 from impl.dispatch import randomness
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fill_out
@@ -16,6 +18,7 @@ from impl.factories.creation.options import factory, listed, one_by_one, publish
 from impl.factories.draws import draw_integers, draw_normal, draw_uniform
 from impl.factories.generator import default_generator
 from impl.tensor import write
+from impl.tensor.forward_grad import has_tangent
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.write import resize
 
@@ -99,6 +102,8 @@ def randint_like(
         low, high = 0, low
     if isinstance(high, Tensor) and high._raw.ndim:
         raise RuntimeError("high must be a scalar tensor and on CPU")
+    if any(t.forward and t.wraps for t in STATE.transforms) and has_tangent(input):
+        raise NotImplementedError(FORWARD_UNKNOWN.format("randint_like"))
     result = shaped_like(input, dtype, memory_format)
     draw_integers(result, int(low), int(high), generator)
     return result

@@ -122,6 +122,7 @@ def _relu6(value):
 
 
 hardsigmoid.gradient(self=lambda F, grad, self: F.hardsigmoid_backward(grad, self))
+hardsigmoid.forward_is_final = True
 hardswish.gradient(self=lambda F, grad, self: F.hardswish_backward(grad, self))
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, get_default_dtype, real_of
-from impl.core.registry import tensor_ops
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.kernels.reduced_precision import widened
 from impl.tensor.allocation import copied_layout, empty_like
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.tensor import Tensor
 
 
@@ -17,16 +21,25 @@ def _idle(input: Tensor, p: float, training: bool) -> bool:
     return p == 0 or not training or not input._raw.size
 
 
-def _blank(input: Tensor, features: bool) -> Tensor:
-    """Memory for the mask: real, of the input's shape, or with one element per channel
-    (`features`)."""
+def _mask(input: Tensor, p: float, features: bool) -> Tensor:
+    """Ones with probability `p` and zeros: real, of the input's shape and drawn in its order in
+    memory, or one per channel (`features`).
+
+    In transforms, whatever the layout, drawn in row-major order, and for examples that are not
+    batched, too (ATen/functorch/PyTorchOperatorHacks.cpp).
+    """
     real = real_of(input.dtype)
-    if not features:
-        return empty_like(input, real.numpy)
     shape = input._raw.shape
-    if len(shape) < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return input.new_empty((*shape[:2], *(1,) * (len(shape) - 2)), dtype=real)
+    if features:
+        if len(shape) < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        shape = (*shape[:2], *(1,) * (len(shape) - 2))
+    if any(one.composes for one in STATE.transforms):
+        drawn: Tensor = FUNCTIONS["bernoulli"](FUNCTIONS["empty"](shape, dtype=real), p)
+        return drawn
+    if features:
+        return input.new_empty(shape, dtype=real).bernoulli_(p)
+    return empty_like(input, real.numpy).bernoulli_(p)
 
 
 def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
@@ -36,7 +49,7 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: b
     if p == 1:
         zeros = input.new_zeros(())
         return input.mul_(zeros) if inplace else input * zeros
-    mask = _blank(input, features).bernoulli_(1 - p)
+    mask: Any = _mask(input, 1 - p, features)
     mask.div_(1 - p)
     return input.mul_(mask) if inplace else input * mask
 
@@ -88,6 +101,8 @@ def native_dropout(input, p, train):
         mask.fill_(True)
     else:
         mask.bernoulli_(1 - p)
+    if isinstance(mask, BatchedTensor):
+        return (input * mask).mul_(_scale(p) if train is not False else 1.0), mask
     return dropped_by(input, p, train, mask._raw)
 
 
@@ -103,7 +118,7 @@ def _alpha_dropped(input, p: float, training: bool, inplace: bool, features: boo
         zeros = input.new_zeros(())
         return input.mul_(zeros) if inplace else input * zeros
     scale = 1.0 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
-    mask = _blank(input, features).bernoulli_(1 - p)
+    mask = _mask(input, 1 - p, features)
     shift = mask.add(-1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
     mask.mul_(scale)
     return input.mul_(mask).add_(shift) if inplace else tensor_ops.mul(input, mask).add_(shift)

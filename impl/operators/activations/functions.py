@@ -107,7 +107,7 @@ logsigmoid = log_sigmoid
 
 
 def _rrelu(input, lower, upper, training: bool, inplace: bool) -> Tensor:
-    randomness.refuse("rrelu_" if inplace else "rrelu", input)
+    randomness.refuse_slopes(inplace)
     lower, upper = (storable(bound, float64.numpy).item() for bound in (lower, upper))
     if not inplace:
         for name, bound in (("lower", lower), ("upper", upper)):

@@ -99,7 +99,6 @@ def _define(ndim: int) -> None:
     node = f"GridSampler{ndim}DBackward"
     sampler = operator(node=node + "0", function=False, method=False, autocast="fp32")(forward)
     sampler.gradients("input", "grid")(gradients)
-    sampler.forward("unsupported", name=name, invited=True)
     outputs = ("result0", "result1")
     made = operator(node=node + "Backward0", outputs=outputs, function=False, method=False)
     backwards = made(backward)

@@ -38,7 +38,10 @@ def shaped(value, shape):
 
 
 @operator(
-    out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"), batching="dims"
+    out=True,
+    numbers=False,
+    memory=MemoryOverlap(disjoint=True, operands="all"),
+    batching="elements",
 )
 def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
     """For each element of `index` the element at that position along `dim` (torch.gather).

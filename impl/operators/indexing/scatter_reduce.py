@@ -76,7 +76,7 @@ def _check_kernel(value, reduce: str, kernel: str) -> None:
     numbers=False,
     layout_sensitive=True,
     memory=MemoryOverlap(disjoint="late", copied=True),
-    batching="dims",
+    batching="elements",
 )
 def scatter_reduce(
     self: Array, dim, index: Array, src: Array, reduce, *, include_self=True

@@ -105,7 +105,7 @@ def _multiply(target, key, values):
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late", copied=True),
-    batching="dims",
+    batching="elements",
 )
 def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     return scattered(self, dim, index, src, set_at)
@@ -119,7 +119,7 @@ def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late", copied=True),
-    batching="dims",
+    batching="elements",
 )
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
     return scattered(self, dim, index, value, set_at)
@@ -148,7 +148,7 @@ def _reducing(name: str, aten: str, annotation: str):
         function=False,
         method=False,
         node="NotImplemented",
-        batching="dims",
+        batching="elements",
         numbers=False,
         torch_name=aten,
         memory=MemoryOverlap(disjoint="late", copied=True),
@@ -232,7 +232,7 @@ array_ops.scatter = _raw_scatter
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late", copied=True),
-    batching="dims",
+    batching="elements",
 )
 def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
     """A copy with `src` added at `index` along `dim` (torch.scatter_add).

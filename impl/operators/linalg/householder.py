@@ -18,6 +18,7 @@ from impl.dispatch.definition import Array, formula_operation, function, unless_
 from impl.dispatch.gradient_plan import OfArguments
 from impl.dispatch.out import check_castable, fit, named_out, store, stored
 from impl.operators.linalg import lapack
+from impl.tensor.batched_tensor import writable
 from impl.tensor.tensor import new
 
 
@@ -78,7 +79,7 @@ def lower_of_columns(like, columns):
 
 
 def _of_columns(like, columns):
-    result = tensor_ops.zeros_like(like)
+    result = writable(tensor_ops.zeros_like(like), *columns.values())
     for i, column in columns.items():
         tensor_ops.select(result, -1, i).copy_(column)
     return result

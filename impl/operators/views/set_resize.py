@@ -11,9 +11,11 @@ from impl.core.sizes import check_resized, sizes_given
 from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, extent, strided
+from impl.core.tensor_impl import TensorBase
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.tensor import forward_grad, resize_storage, write
+from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
 from impl.tensor.geometry import Geometry, elements, geometry, out_of_bounds
 from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.tensor import Tensor, requires_grad
@@ -30,6 +32,8 @@ def resize_(self, *sizes, memory_format=None, **named):
         raise RuntimeError("cannot resize variables that require grad")
     write.announce(self)
     shape = sizes_given("size", sizes, named)
+    if isinstance(self, BatchedTensor):
+        return _resize_examples(self, shape)
     resized = shape != self._raw.shape
     if resized:
         write.resize(self, shape)
@@ -44,10 +48,36 @@ def resize_(self, *sizes, memory_format=None, **named):
     return self
 
 
+def _resize_examples(batch: BatchedTensor, shape: tuple[int, ...]) -> Tensor:
+    """Resize the value of a batched tensor (ATen/functorch/BatchRulesDecompositions.cpp)."""
+    if batch._dim:
+        raise RuntimeError("NYI: resize_ batching rule for batch dim != 0")
+    resize_(batch._value, (batch._level.size, *shape))
+    batch._show(batch._value, 0)
+    return batch
+
+
+def _for_examples(name: str, target: Tensor, others: tuple) -> bool:
+    """Whether tensors are batched, for which there is no rule: the examples, which are views, are
+    changed one by one, and the target itself is not."""
+    batch = innermost((target, *others))
+    if batch is None:
+        return False
+    level = batch._level
+    if not is_at(target, level):
+        raise RuntimeError(messages.UNBATCHED.format(f"aten::{name}", f"at level {level.number}"))
+    physical(target)._storage.version += level.size
+    return True
+
+
 @function("resize_as_")
 def resize_as_(self, the_template, memory_format=None):
     """`resize_` to the sizes of another tensor, or with `preserve_format` also in the memory format
     that it suggests (torch.Tensor.resize_as_)."""
+    if STATE.batched and requires_grad(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    if STATE.batched and _for_examples("resize_as_", self, (the_template,)):
+        return self
     shape = the_template._raw.shape
     if memory_format is preserve_format:
         memory_format = suggested(shape, the_template.stride())
@@ -93,6 +123,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         )
     write.announce(self)
     check_write(self, recorded)
+    if STATE.batched and _for_examples("set_", self, others):
+        return self
     edges = edges_of(self, *others) if recorded else []
     if source is None:
         blank = MetaArray((0,), self._raw.dtype) if self.is_meta else np.empty(0, self._raw.dtype)
@@ -101,7 +133,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         count = source.nbytes() // self._raw.dtype.itemsize
         memory, target = source, Geometry((count,), (1,), 0)
     else:
-        memory, target = source.untyped_storage(), geometry(source)
+        memory, target = TensorBase.untyped_storage(source), geometry(source)
     theirs = memory.device  # type: ignore[attr-defined]
     if theirs != self.device:
         raise RuntimeError(
@@ -120,7 +152,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     self._storage.version += 1
     if recorded:
         record_undifferentiable("set_", edges, self)
-    if forward_grad.fw_grad(self) is not None:
+    if any(forward_grad.fw_grad(one) is not None for one in (self, *others)):
         raise NotImplementedError(messages.FORWARD_UNSUPPORTED.format("set_") + ".")
     return self
 
