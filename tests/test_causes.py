@@ -16,7 +16,7 @@ from conformance.compare.unmet import contradicted, unmet
 from conformance.execution.execute import trace
 from conformance.output.causes import cause_lines, excerpt
 from conformance.program.program import Program
-from conformance.run_files.causes import causes
+from conformance.run_files.causes import MANY, causes
 from conformance.settings.settings import Settings
 
 SOURCE = (
@@ -288,3 +288,20 @@ def test_excerpt_has_the_whole_statement_that_diverges():
     at = {"values": divergence(1, None, "error", None, {"type": "E", "message": ""})}
     (only,) = causes([line("SEED-01.1", "seeds", source=source, divergences=at)])
     assert excerpt(only) == list(enumerate(source.splitlines()[:5], 1))
+
+
+def test_error_in_most_programs_after_the_first_is_shown_by_the_first():
+    error = {"type": "NameError", "message": "name 'seen' is not defined"}
+    raised = {"values": divergence(1, None, "error", None, error)}
+    run = [line(f"LEAF-{n:02}.1", "leaves") for n in range(50)]
+    run.append(line("HOOKS-74.1", "hooks", divergences=raised, contradicted=[3]))
+    run += [
+        line(f"MODES-{n:02}.1", "modes", divergences=raised, contradicted=[3, 4])
+        for n in range(MANY)
+    ]
+    assert causes(run)[0].shown["id"] == "HOOKS-74.1"
+    fewer = run + [line(f"TIES-{n:02}.1", "ties") for n in range(MANY + 5)]
+    assert causes(fewer)[0].shown["id"] == "MODES-00.1"
+    for one in run[50:]:
+        one["divergences"] = lower()
+    assert causes(run)[0].shown["id"] == "MODES-00.1"

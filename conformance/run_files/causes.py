@@ -24,6 +24,9 @@ from conformance.run_files.totals import is_failing
 FEW = 6
 """Operators whose samples show a difference, up to which each of them is a cause of its own."""
 
+MANY = 100
+"""Programs with one error, from which on state that an earlier program left may be its reason."""
+
 _READ = {
     "_version": "version",
     "_is_view": "is_view",
@@ -88,7 +91,9 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
     found = []
     for key, group in groups.items():
         for operator, members in _by_operator(group).items():
-            shown = best(members, examples, levels)
+            shown = members[0]
+            if not _is_left_behind(key, members, lines):
+                shown = best(members, examples, levels)
             place = first_divergence(shown, levels)
             found.append(Cause(key, operator, members, shown, place))
     order = {id(line): position for position, line in enumerate(lines)}
@@ -100,6 +105,15 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
         )
     )
     return found
+
+
+def _is_left_behind(difference: Difference, group: Sequence[Line], lines: Sequence[Line]) -> bool:
+    """Whether an error comes from state that the backend does not reset: most programs after the
+    first that raises it raise it, too. Then the first is nearest to the mistake."""
+    if len(group) < MANY or not difference.key.startswith("values: error: None became "):
+        return False
+    begin = next(position for position, line in enumerate(lines) if line is group[0])
+    return 2 * len(group) > len(lines) - begin
 
 
 _PLACE = re.compile(r"\bline \d+: (?:the backend lacks )?")
