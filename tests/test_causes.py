@@ -116,7 +116,7 @@ def test_divergences_of_one_kind_are_one_cause_and_the_largest_is_first():
     first, second = causes(run)
     assert (len(first.lines), first.key) == (3, "memory: version: lower")
     assert (len(second.lines), second.key) == (1, "values: grad.values: other values")
-    assert second.words == "`.grad` has other values"
+    assert second.words == "a gradient has other values"
     assert first.areas == {"seeds": 3}
 
 
@@ -215,6 +215,22 @@ def test_attribute_that_a_statement_reads_is_the_field():
     at["values"]["line"] = 3
     (only,) = causes([line("SEED-01.1", "seeds", source=source, divergences=at)])
     assert only.difference.field == "version"
+
+
+def test_gradient_that_grad_returns_is_the_same_cause_as_one_that_is_accumulated():
+    source = "import torch\nx = torch.ones(2)\ny = x * 2\ntorch.autograd.grad(y.sum(), x)\n"
+    at = divergence(2, None, "result[0].values", [2.0], [4.0])
+    returned = line("API-01.1", "grad", source=source, divergences={"values": at})
+    computed = line(
+        "API-02.1",
+        "grad",
+        source=source.replace("autograd.grad", "add"),
+        divergences={"values": at},
+    )
+    run = [line("SEED-01.1", "seeds", divergences=doubled()), returned, computed]
+    first, second = causes(run)
+    assert [one["id"] for one in first.lines] == ["SEED-01.1", "API-01.1"]
+    assert second.key == "values: values: other values"
 
 
 def test_convention_of_most_programs_is_said():

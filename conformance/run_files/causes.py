@@ -131,17 +131,28 @@ def reasons(lines: Iterable[Line], outcome: str) -> list[tuple[str, list[Line]]]
 
 
 def seen(line: Line, levels: Sequence[str] = LEVELS) -> Difference:
-    """The difference at the first statement of a diverging program."""
+    """The difference at the first statement of a diverging program.
+
+    A gradient that `autograd.grad` returns is the same field as one in `.grad`.
+    """
     first = first_divergence(line, levels)
     if first is None:
         return _SPECIFICATION
     level, divergence = first
     found = difference(level, divergence)
-    if found.field == "value" and divergence["line"]:
-        statement = "\n".join(statement_at(line["source"].split("\n"), divergence["line"]))
-        if read := operator_of(statement):
-            return Difference(level, _READ.get(read, read), found.kind)
+    if found.field == "value" and (called := _called(line, divergence)):
+        return Difference(level, _READ.get(called, called), found.kind)
+    returns_gradient = found.field in ("values", "gradient") and "grad(" in line["source"]
+    if returns_gradient and _called(line, divergence) == "grad":
+        return Difference(level, "grad.values", found.kind)
     return found
+
+
+def _called(line: Line, divergence: Mapping[str, Any]) -> str:
+    """The operation of the statement at which a program diverges; empty without one."""
+    if not divergence["line"]:
+        return ""
+    return operator_of("\n".join(statement_at(line["source"].split("\n"), divergence["line"])))
 
 
 def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
