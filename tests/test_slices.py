@@ -103,6 +103,12 @@ def test_gradient_of_roots_made_of_leaves_on_the_spot_changes_nothing():
     assert 4 in slice_lines(source.format("x.register_hook(seen.append)"), 6)
 
 
+def test_transform_that_is_named_as_the_function_that_frees_a_graph_has_no_effect():
+    source = "import torch\nx = torch.ones(2)\n{}(x.sum(), x)  # raises TypeError\nx.sum()\n"
+    assert slice_lines(source.format("torch.func.grad"), 4) == {1, 2, 4}
+    assert slice_lines(source.format("x.register_hook(f); torch.autograd.grad"), 4) == {1, 2, 3, 4}
+
+
 def test_formula_of_a_function_is_left_out_where_no_pass_runs_it():
     source = (
         "import torch\nclass F(torch.autograd.Function):\n    @staticmethod\n"

@@ -182,7 +182,10 @@ def _called(node: ast.stmt) -> set[str]:
 
 
 def _name(call: ast.Call) -> str:
-    return ast.unparse(call.func).rpartition(".")[2]
+    """The name of the function that is called; `func.grad` for a transform, which frees nothing."""
+    function = ast.unparse(call.func)
+    name = function.rpartition(".")[2]
+    return "func.grad" if name == "grad" and not function.endswith("autograd.grad") else name
 
 
 def _acts(name: str) -> bool:
