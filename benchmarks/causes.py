@@ -5,8 +5,8 @@
 A mutant has one mistake, and names the rules that it breaks. So the first cause of its run should
 show one of these rules, by a short program; and among the divergences of several mutants at once a
 cause should have those of one of them. Prints both, and each mutant whose first cause shows another
-rule. The weights by which a rule is shown are fitted to one half of the mutants, so each half is
-told, too. The programs of all rules run on each mutant, which takes some seconds.
+rule. An order of the rules that is right by chance is so on one half of the mutants only, so each
+half is told, too. The programs of all rules run on each mutant, which takes some seconds.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list
     """Print how often the first cause is right, its program short, and how pure causes are."""
     found = {mutant.name: _worth(bench, lines[mutant.name], mutant) for mutant in mutants}
     _print(f"{len(found)} mutants that rules notice", list(found.values()))
-    for number, words in ((0, "fitted to"), (1, "not looked at for the weights")):
+    for number, words in enumerate(("one half", "the other half")):
         part = [worth for name, worth in found.items() if half(name) == number]
-        _print(f"those {words}: {len(part)}", part)
+        _print(f"{words}, {len(part)} mutants", part)
     pure, causes_of_pool = _purity(bench, lines, mutants)
     print(
         f"{POOL} mutants at once: {causes_of_pool:.1f} causes, {pure:.1%} of programs by one mutant"
@@ -114,7 +114,7 @@ def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list
 
 
 def half(name: str) -> int:
-    """The half of the catalogue that a mutant is in: weights are fitted to half 0 only."""
+    """The half of the catalogue that a mutant is in, 0 or 1: it stays there as others are added."""
     return int(hashlib.md5(name.encode()).hexdigest(), 16) % 2
 
 

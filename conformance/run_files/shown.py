@@ -1,18 +1,16 @@
 """The program that shows a cause best, of those that diverge in the same way.
 
-A mistake shows in programs of the rules that it breaks, and of rules that only need these. A rule
-is likelier a broken one if the backend contradicts many comments of its programs, if few of its
-programs lack the cause, and if it is early in the specification, where basic rules come before
-those that need them. Spectrum-based fault localisation ranks statements by such numbers of failing
-and passing tests. The weights of the properties were fitted to mutants of the catalogue.
+A mistake shows in programs of the rules that it breaks, and of rules that only need these. As in
+spectrum-based fault localisation, tests that pass and tests that fail tell which is which: a broken
+rule has few programs without the cause, and its chapter more than one with it. Of rules that these
+numbers do not tell apart the first in the specification is shown, where basic rules come before
+those that need them.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from conformance.base.levels import LEVELS
@@ -31,25 +29,8 @@ SLICED = 12
 """Programs of a cause whose length is looked at, at most: finding it needs their syntax."""
 
 
-@dataclass(frozen=True)
-class Weights:
-    """The weights of the properties of a program; `benchmarks/causes.py` measures their worth.
-
-    `comments` is for the logarithm of the number of comments that the backend contradicts in the
-    programs of the rule; `share` for that of the part of the rule's programs that have the cause;
-    `late` for the place of the rule among those of the cause, from 0 to 1; `short` for a program
-    that is told in SHORT lines; `abbreviated` for a comment that has only the beginning of an
-    error's message, as is usual where a rule is about something else.
-    """
-
-    comments: float = 2.5
-    share: float = 0.5
-    late: float = -2.5
-    short: float = 3.5
-    abbreviated: float = -1.0
-
-
-WEIGHTS = Weights()
+MOSTLY = 0.75
+"""Share of a rule's programs that have a cause, from which on the rule is a likely one."""
 
 
 def first_divergence(
@@ -79,64 +60,32 @@ def length(line: Line, levels: Sequence[str] = LEVELS) -> int:
 
 
 def best(
-    group: Sequence[Line],
-    examples: Mapping[str | None, int],
-    levels: Sequence[str] = LEVELS,
-    weights: Weights = WEIGHTS,
+    group: Sequence[Line], examples: Mapping[str | None, int], levels: Sequence[str] = LEVELS
 ) -> Line:
-    """The line of a cause that shows it best, the earlier one of equals; `examples` are the numbers
-    of programs of each rule in the run.
+    """The line of a cause that shows it best; `examples` are the numbers of programs of each rule
+    in the run. It is the first in the suite's order of those that
 
-    One of a rule comes first: findings and samples say less than a chapter does. Then one that
-    contradicts a comment of its program: elsewhere the rule is about something else. Among these
-    the weights decide.
+    - are of a rule: findings and samples say less than a chapter does;
+    - contradict a comment of the program: elsewhere the rule is about something else;
+    - are told in SHORT lines;
+    - are of a chapter of which another program has the cause;
+    - are of a rule of which most programs have the cause,
+
+    where an earlier condition counts for more.
     """
     classes = [
         (line["rule"] is None, line["area"] == FINDINGS, not line.get("contradicted"))
         for line in group
     ]
     foremost = min(classes)
-    ruled = [line for line in group if line["rule"] is not None]
-    of_rules = _likelihoods(ruled, examples, weights)
-    scores = {
-        position: of_rules.get(line["rule"], 0.0) + weights.abbreviated * _is_abbreviated(line)
-        for position, line in enumerate(group)
-        if classes[position] == foremost
-    }
-    likeliest = sorted(scores, key=lambda position: (-scores[position], position))
-    first = likeliest[0]
-    for position in likeliest[:SLICED]:
-        if scores[position] + weights.short < scores[first]:
-            break
-        if length(group[position], levels) <= SHORT:
-            return group[position]
-    return group[first]
+    areas = Counter(line["area"] for line in group)
+    told = Counter(line["rule"] for line in group)
 
+    def rank(position: int) -> tuple[bool, bool, int]:
+        area, rule = group[position]["area"], group[position]["rule"]
+        return areas[area] == 1, told[rule] < MOSTLY * examples[rule], position
 
-def _likelihoods(
-    ruled: Sequence[Line], examples: Mapping[str | None, int], weights: Weights
-) -> dict[str, float]:
-    """For each rule of a cause's programs how likely it is a broken one, as a logarithm."""
-    programs: Counter[str] = Counter()
-    comments: Counter[str] = Counter()
-    begins: dict[str, int] = {}
-    for position, line in enumerate(ruled):
-        rule = line["rule"]
-        begins.setdefault(rule, position)
-        programs[rule] += 1
-        comments[rule] += len(line.get("contradicted") or ())
-    return {
-        rule: weights.comments * math.log1p(comments[rule])
-        + weights.share * math.log(programs[rule] / examples[rule])
-        + weights.late * begins[rule] / len(ruled)
-        for rule in programs
-    }
-
-
-def _is_abbreviated(line: Line) -> bool:
-    """Whether the first comment that is contradicted has an error's message up to an ellipsis."""
-    contradicted = line.get("contradicted")
-    if not contradicted:
-        return False
-    text = line["source"].split("\n")[contradicted[0] - 1]
-    return "# raises " in text and text.rstrip().endswith("...")
+    chosen = [position for position, found in enumerate(classes) if found == foremost]
+    likeliest = [group[position] for position in sorted(chosen, key=rank)]
+    short = (line for line in likeliest[:SLICED] if length(line, levels) <= SHORT)
+    return likeliest[0] if len(likeliest) == 1 else next(short, likeliest[0])
