@@ -128,6 +128,17 @@ def test_rule_shown_is_one_of_which_most_examples_diverge():
     assert only.shown["id"] == "VERSION-02.0"
 
 
+def test_program_that_diverges_in_another_way_speaks_for_its_rule_too():
+    run = [
+        line("LEAF-01.1", "leaves", divergences=lower()),
+        line("LEAF-01.2", "leaves", divergences=doubled()),
+        line("VERSION-02.1", "versions", divergences=lower()),
+    ]
+    assert causes(run)[0].shown["id"] == "LEAF-01.1"
+    run[1] = line("LEAF-01.2", "leaves")
+    assert causes(run)[0].shown["id"] == "VERSION-02.1"
+
+
 def test_program_that_contradicts_its_comments_is_shown_before_one_that_does_not():
     run = [line("LEAF-01.1", "leaves", divergences=lower(), contradicted=[])]
     run.append(line("VERSION-02.1", "versions", divergences=lower(), contradicted=[3]))

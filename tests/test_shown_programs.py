@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -30,9 +29,9 @@ def line(identifier: str, contradicted: tuple[int, ...] = (3,), **fields: Any) -
     }
 
 
-def shown(group: list[dict[str, Any]], examples: dict[str, int] | None = None) -> str:
-    counted = Counter(one["rule"] for one in group) | Counter(examples or {})
-    return str(best(group, counted)["id"])
+def shown(group: list[dict[str, Any]], diverging: dict[str, float] | None = None) -> str:
+    every = dict.fromkeys((one["rule"] for one in group), 1.0)
+    return str(best(group, every | (diverging or {}))["id"])
 
 
 def test_of_equals_the_earlier_one_is_shown():
@@ -47,16 +46,15 @@ def test_rule_whose_chapter_has_another_program_with_the_cause_is_shown():
 
 def test_rule_of_which_few_programs_conform_is_shown():
     group = [line("LEAF-01.1"), line("SEED-01.1"), line("TIES-01.1")]
-    assert shown(group, {"LEAF-01": 2}) == "SEED-01.1"
-    assert shown(group, {"LEAF-01": 2, "SEED-01": 2}) == "TIES-01.1"
-    most = [line(f"LEAF-01.{n}") for n in range(3)]
-    assert shown([*most, *group[1:]], {"LEAF-01": 4}) == "LEAF-01.0"
+    assert shown(group, {"LEAF-01": 0.5}) == "SEED-01.1"
+    assert shown(group, {"LEAF-01": 0.5, "SEED-01": 0.7}) == "TIES-01.1"
+    assert shown(group, {"LEAF-01": 0.75}) == "LEAF-01.1"
 
 
 def test_chapter_counts_for_more_than_the_share_of_the_rule():
     group = [line("LEAF-01.1"), line("SEED-01.1"), line("SEED-02.1")]
-    assert shown(group, {"SEED-01": 9, "SEED-02": 9}) == "SEED-01.1"
-    assert shown(group, {"SEED-01": 9}) == "SEED-02.1"
+    assert shown(group, {"SEED-01": 0.1, "SEED-02": 0.1}) == "SEED-01.1"
+    assert shown(group, {"SEED-01": 0.1}) == "SEED-02.1"
 
 
 def long_one(identifier: str, needed: bool) -> dict[str, Any]:

@@ -88,12 +88,14 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
         if is_failing(line):
             groups.setdefault(seen(line, levels), []).append(line)
     examples = Counter(line["rule"] for line in lines)
+    failing = Counter(line["rule"] for group in groups.values() for line in group)
+    diverging = {rule: number / examples[rule] for rule, number in failing.items()}
     found = []
     for key, group in groups.items():
         for operator, members in _by_operator(group).items():
             shown = members[0]
             if not _is_left_behind(key, members, lines):
-                shown = best(members, examples, levels)
+                shown = best(members, diverging, levels)
             place = first_divergence(shown, levels)
             found.append(Cause(key, operator, members, shown, place))
     order = {id(line): position for position, line in enumerate(lines)}

@@ -2,9 +2,9 @@
 
 A mistake shows in programs of the rules that it breaks, and of rules that only need these. As in
 spectrum-based fault localisation, tests that pass and tests that fail tell which is which: a broken
-rule has few programs without the cause, and its chapter more than one with it. Of rules that these
-numbers do not tell apart the first in the specification is shown, where basic rules come before
-those that need them.
+rule has few programs that conform, and its chapter more than one that has the cause. Of rules that
+these numbers do not tell apart the first in the specification is shown, where basic rules come
+before those that need them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLICED = 12
 
 
 MOSTLY = 0.75
-"""Share of a rule's programs that have a cause, from which on the rule is a likely one."""
+"""Share of a rule's programs that diverge, from which on the rule is a likely one."""
 
 
 def first_divergence(
@@ -60,16 +60,16 @@ def length(line: Line, levels: Sequence[str] = LEVELS) -> int:
 
 
 def best(
-    group: Sequence[Line], examples: Mapping[str | None, int], levels: Sequence[str] = LEVELS
+    group: Sequence[Line], diverging: Mapping[str | None, float], levels: Sequence[str] = LEVELS
 ) -> Line:
-    """The line of a cause that shows it best; `examples` are the numbers of programs of each rule
-    in the run. It is the first in the suite's order of those that
+    """The line of a cause that shows it best; `diverging` are the shares of each rule's programs
+    that diverge in the run. It is the first in the suite's order of those that
 
     - are of a rule: findings and samples say less than a chapter does;
     - contradict a comment of the program: elsewhere the rule is about something else;
     - are told in SHORT lines;
     - are of a chapter of which another program has the cause;
-    - are of a rule of which most programs have the cause,
+    - are of a rule of which most programs diverge, be it in another way,
 
     where an earlier condition counts for more.
     """
@@ -79,11 +79,10 @@ def best(
     ]
     foremost = min(classes)
     areas = Counter(line["area"] for line in group)
-    told = Counter(line["rule"] for line in group)
 
     def rank(position: int) -> tuple[bool, bool, int]:
         area, rule = group[position]["area"], group[position]["rule"]
-        return areas[area] == 1, told[rule] < MOSTLY * examples[rule], position
+        return areas[area] == 1, diverging[rule] < MOSTLY, position
 
     chosen = [position for position, found in enumerate(classes) if found == foremost]
     likeliest = [group[position] for position in sorted(chosen, key=rank)]
