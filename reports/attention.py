@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.run_files.categories import CATEGORIES, category
-from conformance.run_files.causes import first_divergence
+from conformance.run_files.shown import first_divergence
 from reports.text import brief_pair, visible
 from reports.versions import shown_versions
 

@@ -16,7 +16,7 @@ from conformance.compare.unmet import contradicted, unmet
 from conformance.execution.execute import trace
 from conformance.output.causes import cause_lines, excerpt
 from conformance.program.program import Program
-from conformance.run_files.causes import causes
+from conformance.run_files.causes import MANY, causes
 from conformance.settings.settings import Settings
 
 SOURCE = (
@@ -116,7 +116,7 @@ def test_divergences_of_one_kind_are_one_cause_and_the_largest_is_first():
     first, second = causes(run)
     assert (len(first.lines), first.key) == (3, "memory: version: lower")
     assert (len(second.lines), second.key) == (1, "values: grad.values: other values")
-    assert second.words == "`.grad` has other values"
+    assert second.words == "a gradient has other values"
     assert first.areas == {"seeds": 3}
 
 
@@ -126,6 +126,17 @@ def test_rule_shown_is_one_of_which_most_examples_diverge():
     run += [line(f"VERSION-02.{n}", "versions", divergences=lower()) for n in range(3)]
     (only,) = causes(run)
     assert only.shown["id"] == "VERSION-02.0"
+
+
+def test_program_that_diverges_in_another_way_speaks_for_its_rule_too():
+    run = [
+        line("LEAF-01.1", "leaves", divergences=lower()),
+        line("LEAF-01.2", "leaves", divergences=doubled()),
+        line("VERSION-02.1", "versions", divergences=lower()),
+    ]
+    assert causes(run)[0].shown["id"] == "LEAF-01.1"
+    run[1] = line("LEAF-01.2", "leaves")
+    assert causes(run)[0].shown["id"] == "VERSION-02.1"
 
 
 def test_program_that_contradicts_its_comments_is_shown_before_one_that_does_not():
@@ -217,6 +228,22 @@ def test_attribute_that_a_statement_reads_is_the_field():
     assert only.difference.field == "version"
 
 
+def test_gradient_that_grad_returns_is_the_same_cause_as_one_that_is_accumulated():
+    source = "import torch\nx = torch.ones(2)\ny = x * 2\ntorch.autograd.grad(y.sum(), x)\n"
+    at = divergence(2, None, "result[0].values", [2.0], [4.0])
+    returned = line("API-01.1", "grad", source=source, divergences={"values": at})
+    computed = line(
+        "API-02.1",
+        "grad",
+        source=source.replace("autograd.grad", "add"),
+        divergences={"values": at},
+    )
+    run = [line("SEED-01.1", "seeds", divergences=doubled()), returned, computed]
+    first, second = causes(run)
+    assert [one["id"] for one in first.lines] == ["SEED-01.1", "API-01.1"]
+    assert second.key == "values: values: other values"
+
+
 def test_convention_of_most_programs_is_said():
     shown = {"situation": "tie", "oracle": "shared", "backend": "the first"}
     run = [
@@ -288,3 +315,20 @@ def test_excerpt_has_the_whole_statement_that_diverges():
     at = {"values": divergence(1, None, "error", None, {"type": "E", "message": ""})}
     (only,) = causes([line("SEED-01.1", "seeds", source=source, divergences=at)])
     assert excerpt(only) == list(enumerate(source.splitlines()[:5], 1))
+
+
+def test_error_in_most_programs_after_the_first_is_shown_by_the_first():
+    error = {"type": "NameError", "message": "name 'seen' is not defined"}
+    raised = {"values": divergence(1, None, "error", None, error)}
+    run = [line(f"LEAF-{n:02}.1", "leaves") for n in range(50)]
+    run.append(line("HOOKS-74.1", "hooks", divergences=raised, contradicted=[3]))
+    run += [
+        line(f"MODES-{n:02}.1", "modes", divergences=raised, contradicted=[3, 4])
+        for n in range(MANY)
+    ]
+    assert causes(run)[0].shown["id"] == "HOOKS-74.1"
+    fewer = run + [line(f"TIES-{n:02}.1", "ties") for n in range(MANY + 5)]
+    assert causes(fewer)[0].shown["id"] == "MODES-00.1"
+    for one in run[50:]:
+        one["divergences"] = lower()
+    assert causes(run)[0].shown["id"] == "MODES-00.1"

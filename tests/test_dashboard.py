@@ -497,7 +497,7 @@ def test_changes_and_divergences_are_told_by_cause(tmp_path: Path) -> None:
     (mended,) = step.causes["conforms"]
     assert mended.ids == ["SEED-01.1"]
     page = text(built(tmp_path / "runs", tmp_path))
-    assert "12 values .grad has other values ties 12 TIES-02.1" in page
+    assert "12 values a gradient has other values ties 12 TIES-02.1" in page
     assert "The first 8; all of run run002" in page
 
 

@@ -72,3 +72,55 @@ def test_definitions_are_whole_and_nested_lines_are_those_of_their_statement():
 def test_text_that_is_no_program_is_taken_up_to_its_line():
     assert slice_lines("x = (\n1\n", 2) == {1, 2}
     assert slice_lines("", 1) == {1}
+
+
+@pytest.mark.parametrize(
+    "stated", ["3", '"a"', "Parameter containing: tensor([1.], requires_grad=True)"]
+)
+def test_statement_whose_comment_states_any_value_only_shows(stated):
+    source = f"import torch\nx = torch.ones(2)\nf(x)  # {stated}\nx * 2\n"
+    assert slice_lines(source, 4) == {1, 2, 4}
+
+
+def test_comment_in_prose_states_nothing():
+    assert 3 in slice_lines("import torch\nx = torch.ones(2)\nf(x)  # fills x\nx * 2\n", 4)
+
+
+def test_statement_does_not_need_the_former_value_of_a_name_that_it_binds():
+    source = "import torch\nx = torch.ones(2)\ny = x.double()\ny = x * 2\ny = y * 2\n"
+    assert slice_lines(source, 4, "y") == {1, 2, 4}
+    assert slice_lines(source, 5, "y") == {1, 2, 3, 4, 5}
+
+
+def test_gradient_of_roots_made_of_leaves_on_the_spot_changes_nothing():
+    source = (
+        "import torch\nx = torch.ones(2)\nh = x.exp()\n"
+        "torch.autograd.grad((x * x).sum(), x)\n{}\nh.sum()\n"
+    )
+    assert 4 not in slice_lines(source.format("pass"), 6)
+    frees = source.replace("(x * x).sum()", "h.sum()")
+    assert 4 in slice_lines(frees.format("pass"), 6)
+    assert 4 in slice_lines(source.format("x.register_hook(seen.append)"), 6)
+
+
+def test_transform_that_is_named_as_the_function_that_frees_a_graph_has_no_effect():
+    source = "import torch\nx = torch.ones(2)\n{}(x.sum(), x)  # raises TypeError\nx.sum()\n"
+    assert slice_lines(source.format("torch.func.grad"), 4) == {1, 2, 4}
+    assert slice_lines(source.format("x.register_hook(f); torch.autograd.grad"), 4) == {1, 2, 3, 4}
+
+
+def test_formula_of_a_function_is_left_out_where_no_pass_runs_it():
+    source = (
+        "import torch\nclass F(torch.autograd.Function):\n    @staticmethod\n"
+        "    def forward(ctx, x):\n        return x * 2\n    @staticmethod\n"
+        "    def backward(ctx, g):\n        return g\nx = torch.ones(2)\ny = F.apply(x)\n"
+        "y.sum().backward()\n"
+    )
+    assert slice_lines(source, 10) == {1, 2, 3, 4, 5, 9, 10}
+    assert slice_lines(source, 11) == set(range(1, 12))
+    assert 7 in slice_lines(source.replace("def forward", "def first"), 10)
+
+
+def test_choice_of_warnings_that_are_shown_is_left_out():
+    source = 'import torch\nimport warnings\nwarnings.simplefilter("ignore")\nx = torch.ones(2)\n'
+    assert slice_lines(source, 4) == {1, 4}

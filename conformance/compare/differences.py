@@ -23,7 +23,7 @@ _SUBJECTS = {
     "values": "a tensor",
     "value": "a value",
     "grad": "`.grad`",
-    "grad.values": "`.grad`",
+    "grad.values": "a gradient",
     "grad.same": "`.grad is` the same tensor as before, or not: it",
     "error message": "the message of an error",
     "graph": "the graph below a tensor",

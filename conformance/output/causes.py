@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.output.display import cut, pair, where
-from conformance.program.slices import slice_lines
 from conformance.run_files.categories import topic
 from conformance.run_files.causes import Cause
+from conformance.run_files.shown import told_lines
 from conformance.settings.settings import Settings, command
 
 SHOWN = 10
@@ -56,13 +56,7 @@ def _told(number: int, cause: Cause, settings: Settings, program: bool) -> Itera
 def sliced(cause: Cause) -> list[tuple[int, str]]:
     """The program that shows a cause: the first statement that diverges, and the statements before
     it that it may depend on. Lines that are not empty, with their numbers."""
-    source = cause.shown["source"].rstrip("\n").split("\n")
-    lines = [(number, text) for number, text in enumerate(source, 1) if text.strip()]
-    if cause.place is None or not cause.place[1]["line"]:
-        return lines
-    first = cause.place[1]
-    chosen = slice_lines(cause.shown["source"], first["line"], first["name"])
-    return [(number, text) for number, text in lines if number in chosen]
+    return told_lines(cause.shown, cause.place and cause.place[1])
 
 
 def excerpt(cause: Cause) -> list[tuple[int | None, str]]:

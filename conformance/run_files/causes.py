@@ -16,20 +16,16 @@ from functools import cached_property
 from typing import Any
 
 from conformance.base.levels import LEVELS
-from conformance.compare.differences import Difference, difference, earliest
+from conformance.compare.differences import Difference, difference
 from conformance.program.operations import operator_of, statement_at
+from conformance.run_files.shown import Line, best, first_divergence
 from conformance.run_files.totals import is_failing
-
-Line = Mapping[str, Any]
 
 FEW = 6
 """Operators whose samples show a difference, up to which each of them is a cause of its own."""
 
-FINDINGS = "findings"
-"""The area of the chapter whose rules are single observations of the fuzzer."""
-
-SHORT = 9
-"""Lines of a program up to the divergence, with the import, that are read at a glance."""
+MANY = 100
+"""Programs with one error, from which on state that an earlier program left may be its reason."""
 
 _READ = {
     "_version": "version",
@@ -92,10 +88,14 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
         if is_failing(line):
             groups.setdefault(seen(line, levels), []).append(line)
     examples = Counter(line["rule"] for line in lines)
+    failing = Counter(line["rule"] for group in groups.values() for line in group)
+    diverging = {rule: number / examples[rule] for rule, number in failing.items()}
     found = []
     for key, group in groups.items():
         for operator, members in _by_operator(group).items():
-            shown = _best(members, examples, levels)
+            shown = members[0]
+            if not _is_left_behind(key, members, lines):
+                shown = best(members, diverging, levels)
             place = first_divergence(shown, levels)
             found.append(Cause(key, operator, members, shown, place))
     order = {id(line): position for position, line in enumerate(lines)}
@@ -107,6 +107,15 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
         )
     )
     return found
+
+
+def _is_left_behind(difference: Difference, group: Sequence[Line], lines: Sequence[Line]) -> bool:
+    """Whether an error comes from state that the backend does not reset: most programs after the
+    first that raises it raise it, too. Then the first is nearest to the mistake."""
+    if len(group) < MANY or not difference.key.startswith("values: error: None became "):
+        return False
+    begin = next(position for position, line in enumerate(lines) if line is group[0])
+    return 2 * len(group) > len(lines) - begin
 
 
 _PLACE = re.compile(r"\bline \d+: (?:the backend lacks )?")
@@ -123,26 +132,29 @@ def reasons(lines: Iterable[Line], outcome: str) -> list[tuple[str, list[Line]]]
     return sorted(groups.items(), key=lambda item: -len(item[1]))
 
 
-def first_divergence(
-    line: Line, levels: Sequence[str] = LEVELS
-) -> tuple[str, Mapping[str, Any]] | None:
-    """The level and the divergence of the first statement that diverges at one of these levels, or
-    where none does at any; None where only a comment is not met."""
-    return earliest(line["divergences"], levels) or earliest(line["divergences"], LEVELS)
-
-
 def seen(line: Line, levels: Sequence[str] = LEVELS) -> Difference:
-    """The difference at the first statement of a diverging program."""
+    """The difference at the first statement of a diverging program.
+
+    A gradient that `autograd.grad` returns is the same field as one in `.grad`.
+    """
     first = first_divergence(line, levels)
     if first is None:
         return _SPECIFICATION
     level, divergence = first
     found = difference(level, divergence)
-    if found.field == "value" and divergence["line"]:
-        statement = "\n".join(statement_at(line["source"].split("\n"), divergence["line"]))
-        if read := operator_of(statement):
-            return Difference(level, _READ.get(read, read), found.kind)
+    if found.field == "value" and (called := _called(line, divergence)):
+        return Difference(level, _READ.get(called, called), found.kind)
+    returns_gradient = found.field in ("values", "gradient") and "grad(" in line["source"]
+    if returns_gradient and _called(line, divergence) == "grad":
+        return Difference(level, "grad.values", found.kind)
     return found
+
+
+def _called(line: Line, divergence: Mapping[str, Any]) -> str:
+    """The operation of the statement at which a program diverges; empty without one."""
+    if not divergence["line"]:
+        return ""
+    return operator_of("\n".join(statement_at(line["source"].split("\n"), divergence["line"])))
 
 
 def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
@@ -161,42 +173,6 @@ def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
         operator = line["operator"] or (named[0] if len(named) == 1 else None)
         found.setdefault(operator, []).append(line)
     return found
-
-
-def _best(group: Sequence[Line], examples: Counter[str | None], levels: Sequence[str]) -> Line:
-    """The line that shows the cause best: the first in the suite's order of those that
-
-    - are of a rule: findings and samples say less than a chapter does;
-    - contradict a comment of the program: elsewhere the rule is about something else;
-    - are of a rule of which at least half of the examples are in the group;
-    - diverge after few lines,
-
-    where what comes first here counts for more. ``examples`` are the numbers of examples of each
-    rule.
-    """
-    told = Counter(line["rule"] for line in group)
-
-    def rank(item: tuple[int, Line]) -> tuple[Any, ...]:
-        position, line = item
-        rule = line["rule"]
-        partly = 2 * told[rule] < examples[rule]
-        return (
-            rule is None,
-            line["area"] == FINDINGS,
-            not line.get("contradicted"),
-            partly,
-            _length(line, levels) > SHORT,
-            position,
-        )
-
-    return min(enumerate(group), key=rank)[1]
-
-
-def _length(line: Line, levels: Sequence[str]) -> int:
-    """The lines of a program up to the first statement that diverges."""
-    first = first_divergence(line, levels)
-    at = first[1]["line"] if first else None
-    return at or line["source"].count("\n")
 
 
 def _followed(line: Line) -> str | None:

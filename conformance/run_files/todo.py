@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from conformance.neutral.compile import NotNeutral, neutral
 from conformance.neutral.operations import before, is_named, operations
 from conformance.program.program import Program, ProgramError
-from conformance.run_files.causes import Line
+from conformance.run_files.shown import Line
 
 COMPARED = ("conforms", "diverges", "other_version")
 """Outcomes of programs whose operations the backend has."""
