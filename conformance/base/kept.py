@@ -5,11 +5,13 @@ Reading the suite takes seconds, and every command and every process of a run ne
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
 import os
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +24,7 @@ from conformance.base.outputs import replacing
 T = TypeVar("T")
 
 _COMPLEX = struct.Struct("<dd")
+_CHECKSUM = struct.Struct("<I")
 
 
 def cache_folder(name: str) -> Path:
@@ -42,13 +45,32 @@ def kept(name: str, kind: type[T], sources: Iterable[Path], make: Callable[[], T
     digest = _digest(sources)
     with suppress(OSError, ValueError, TypeError), _uncollected():
         data = path.read_bytes()
-        if data.startswith(digest):
-            rest = memoryview(data)[len(digest) :]
-            return msgspec.msgpack.decode(rest, type=kind, dec_hook=_built, ext_hook=_extended)
+        content = memoryview(data)[len(digest) + _CHECKSUM.size :]
+        if data.startswith(digest + _CHECKSUM.pack(zlib.crc32(content))):
+            return unpacked(content, kind)
     made = make()
     with suppress(OSError), replacing(path, durable=False) as file:
-        file.write(digest + msgspec.msgpack.encode(made, enc_hook=_plain))
+        whole = packed(made)
+        file.write(digest + _CHECKSUM.pack(zlib.crc32(whole)) + whole)
     return made
+
+
+def packed(value: Any) -> bytes:
+    """The bytes in which a value is kept."""
+    return msgspec.msgpack.encode(value, enc_hook=_plain)
+
+
+def unpacked(data: bytes | memoryview | msgspec.Raw, kind: type[T]) -> T:
+    """The value of this type in the bytes of `packed`; raises ValueError for others."""
+    whole: Any = kind
+    found: T = _decoder(whole).decode(data)
+    return found
+
+
+@functools.cache
+def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+    """The decoder for a type, which takes longer to make than most programs take to read."""
+    return msgspec.msgpack.Decoder(kind, dec_hook=_built, ext_hook=_extended)
 
 
 def _digest(sources: Iterable[Path]) -> bytes:
