@@ -4,7 +4,8 @@
 
 For each request, a line of JSON with a module of `MAIN`, its arguments, a folder, an environment
 and files for the output, it forks a copy that does what `python -m` does with that module, and
-answers with the copy's ID, then its exit code. The processes of backends are copies, too.
+answers with the copy's ID, then its exit code. The processes of backends are copies, too, and so
+are those of `-n`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import pytest
+import warm_workers
 
 import conformance.commands
 from conformance import cli
@@ -52,7 +54,7 @@ def launched(
     """What `conformance.isolation.process.launched` returns, by a copy of this process.
 
     A backend of a test runs a few programs, and would import impl or torch most of its time.
-    Commands that are `started`, and those with ``-n``, start processes of their own.
+    Commands that are `started` start processes of their own.
     """
 
     def serve(requests: int, answers: int) -> None:
@@ -76,6 +78,8 @@ def begin(request: dict[str, Any]) -> None:
     sys.argv = [request["module"], *request["arguments"]]
     sys.path[0] = request["cwd"]
     child.launched = workers.launched = launched
+    if "-n" in sys.argv:
+        warm_workers.offer(end)
 
 
 def end(code: int) -> NoReturn:
