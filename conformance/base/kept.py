@@ -6,19 +6,19 @@ Reading the suite takes seconds, and every command and every process of a run ne
 from __future__ import annotations
 
 import functools
-import gc
 import hashlib
 import os
 import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from conformance.base.garbage import uncollected
 from conformance.base.outputs import replacing
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def kept(name: str, kind: type[T], sources: Iterable[Path], make: Callable[[], T
     place = hashlib.blake2b(repr(sources).encode(), digest_size=8).hexdigest()
     path = cache_folder("suite") / f"{name}-{place}.msgpack"
     digest = _digest(sources)
-    with suppress(OSError, ValueError, TypeError), _uncollected():
+    with suppress(OSError, ValueError, TypeError), uncollected():
         data = path.read_bytes()
         content = memoryview(data)[len(digest) + _CHECKSUM.size :]
         if data.startswith(digest + _CHECKSUM.pack(zlib.crc32(content))):
@@ -91,18 +91,6 @@ def _files(source: Path) -> Iterator[Path]:
     for folder, below, names in os.walk(source):
         below[:] = [name for name in below if name != "__pycache__"]
         yield from (Path(folder, name) for name in names)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No collections of garbage, which would walk all the new objects again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _plain(value: Any) -> Any:
