@@ -128,7 +128,7 @@ def _asks(arguments: Sequence[str | os.PathLike[str]]) -> bool:
 def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """`python` with a script and arguments, or with `-m impl.run` before them.
 
-    It is a copy of a process that has imported what the script needs: torch, or impl without it.
+    It is a copy of a process that has imported torch, or impl without torch.
     """
     if arguments[:2] == ("-m", "impl.run"):
         return _copy("impl.run", arguments[2:], cwd, environment(), torch=False)

@@ -1,7 +1,7 @@
 """Fixtures that several test modules share: a browser, and reports opened in it.
 
-What the modules have imported, torch among it, is never garbage: collections, which some tests ask
-for, leave it out.
+Imported modules, such as torch, are never garbage: the collections that some tests ask for leave
+their objects out.
 """
 
 from __future__ import annotations

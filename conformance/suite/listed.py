@@ -1,6 +1,7 @@
 """Programs in a list that is kept between processes: each is read when it is asked for.
 
-Most runs are of a few areas. What selects programs is read at once, in a tenth of the time.
+Most runs are of a few areas. The heads, by which programs are selected, are read at once, in a
+third of the time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from conformance.program.program import Program
 
 
 class Written(msgspec.Struct, array_like=True, gc=False):
-    """What a program is selected by, and the whole program as it is kept."""
+    """The head of a program, and the whole program as it is kept."""
 
     id: str
     area: str
@@ -33,7 +34,7 @@ def written(program: Program) -> Written:
 
 
 class Listed(Sequence[Program]):
-    """A sequence of programs; `heads` have what they are selected by."""
+    """A sequence of programs; `heads` are theirs, or the programs themselves."""
 
     def __init__(self, programs: Iterable[Program | Written]) -> None:
         self.heads = list(programs)

@@ -26,7 +26,7 @@ from conformance.suite.whole_programs import read_whole_programs, whole_programs
 from conformance.sweep import entries as sweep
 
 Head = Program | Written
-"""What a program is selected by."""
+"""A program, or the part of it by which it is selected."""
 
 
 class SuiteError(Exception):
