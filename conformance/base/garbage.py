@@ -9,17 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collections in a block that makes many objects and little garbage, such as an import.
-
-    Its objects count as old ones afterwards.
-    """
+    """No collections in a block that makes many objects and little garbage, such as an import."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
