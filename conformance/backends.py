@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
+from conformance.base.garbage import uncollected
 from conformance.base.levels import LEVELS
 from conformance.observe.observer import Observer
 from conformance.observe.texts import classes_as_torchs
@@ -229,7 +230,8 @@ def _imported(module: str, what: str) -> Any:
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)  # a port is tried from its own checkout
     try:
-        return importlib.import_module(module)
+        with uncollected():
+            return importlib.import_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # importing runs the module's code, which may raise anything

@@ -12,6 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from conformance.backends import TorchShaped
+from conformance.base.garbage import uncollected
 from conformance.observe.observer import Observer
 from conformance.program.program import Program
 from conformance.sweep.sample import Sample
@@ -63,7 +64,8 @@ class Torch(TorchShaped):
 
     def load_samples(self) -> None:
         """Import torch's operator database, which extends the path of modules."""
-        importlib.import_module("reference.opinfo")
+        with uncollected():
+            importlib.import_module("reference.opinfo")
 
     def example(self, identifier: str) -> Program:
         """Return an example of torch's docstrings, by its ID."""

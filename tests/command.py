@@ -36,13 +36,16 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 class _Warm:
-    """The process of `warm_command`, which ends when this one does."""
+    """A process of `warm_command`, with or without torch, which ends when this one does."""
 
-    def __init__(self) -> None:
+    def __init__(self, torch: bool) -> None:
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "warm_command", str(requests), str(answers)],
+            [
+                *(sys.executable, "-m", "warm_command", str(requests), str(answers)),
+                *(("--torch",) if torch else ()),
+            ],
             # The processes of a search have this seed of their own, which copies cannot have.
             env=environment(PYTHONHASHSEED="0"),
             stdin=subprocess.DEVNULL,
@@ -82,9 +85,16 @@ _warm = functools.cache(_Warm)
 
 
 def _copy(
-    module: str, arguments: Sequence[str | os.PathLike[str]], cwd: Path, environment: dict[str, str]
+    module: str,
+    arguments: Sequence[str | os.PathLike[str]],
+    cwd: Path,
+    environment: dict[str, str],
+    torch: bool,
 ) -> subprocess.CompletedProcess[str]:
-    """`python -m` with this module and these arguments, in a copy of the warm process."""
+    """`python -m` with this module and these arguments, in a copy of a warm process.
+
+    One that has imported ``torch`` is six times as large, and takes as much longer to copy.
+    """
     command = [*map(str, arguments)]
     with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
         request = {
@@ -95,7 +105,7 @@ def _copy(
             "stdout": out.name,
             "stderr": err.name,
         }
-        code = _warm().run(request, timeout=180)
+        code = _warm(torch).run(request, timeout=180)
         return subprocess.CompletedProcess(command, code, out.read(), err.read())
 
 
@@ -106,7 +116,23 @@ def conform(
 
     It is a copy of a process that has imported all: a test would wait for imports most of its time.
     """
-    return _copy("conformance.cli", arguments, cwd, environment(**changes))
+    return _copy("conformance.cli", arguments, cwd, environment(**changes), _asks(arguments))
+
+
+def _asks(arguments: Sequence[str | os.PathLike[str]]) -> bool:
+    """Whether a command may ask for torch, which is the oracle where no other is named."""
+    words = [str(word).removeprefix("--conform-oracle=") for word in arguments]
+    return "impl" not in words or any(word.startswith("torch") for word in words)
+
+
+def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """`python` with a script and arguments, or with `-m impl.run` before them.
+
+    It is a copy of a process that has imported torch, or impl without torch.
+    """
+    if arguments[:2] == ("-m", "impl.run"):
+        return _copy("impl.run", arguments[2:], cwd, environment(), torch=False)
+    return _copy("__main__", arguments, cwd, environment(), torch=True)
 
 
 def judge(
@@ -123,4 +149,5 @@ def pytest_suite(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]
     """pytest with the plugin over the suite's own test module."""
     options = ("-p", "conformance.plugin", "-p", "no:cacheprovider", f"--conform-spec={SPEC}")
     suite = ("--pyargs", "conformance.test_programs")
-    return _copy("pytest", [*options, *suite, *arguments], cwd, environment())
+    words = [*options, *suite, *arguments]
+    return _copy("pytest", words, cwd, environment(), _asks(words))

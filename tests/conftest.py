@@ -1,7 +1,12 @@
-"""Fixtures that several test modules share: a browser, and reports opened in it."""
+"""Fixtures that several test modules share: a browser, and reports opened in it.
+
+Imported modules, such as torch, are never garbage: the collections that some tests ask for leave
+their objects out.
+"""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +17,16 @@ from report_page import ready, report
 
 # Its checks are tests of the classes that derive from it.
 pytest.register_assert_rewrite("access")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

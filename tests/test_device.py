@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import conform
 
 from conformance.run_files.reading import read_run
 from conformance.suite.suite import read_suite
@@ -229,11 +230,11 @@ def test_a_device_that_torch_loads_by_itself_is_imported_after_torch(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_programs_that_need_an_accelerator_are_not_run_on_the_cpu():
-    run = ("-m", "conformance.cli", "run", "--backend", "impl", "--oracle", "torch")
-    alone = python(*run, "--rule", "ACCEL-01")
+def test_programs_that_need_an_accelerator_are_not_run_on_the_cpu(tmp_path):
+    run = ("run", "--backend", "impl", "--oracle", "torch")
+    alone = conform(*run, "--rule", "ACCEL-01", cwd=tmp_path)
     assert alone.returncode == 3
     assert "it is about an accelerator, and the backend's device is cpu" in alone.stdout
-    beside = python(*run, "--rule", "ACCEL-01", "--rule", "LEAF-01")
+    beside = conform(*run, "--rule", "ACCEL-01", "--rule", "LEAF-01", cwd=tmp_path)
     assert beside.returncode == 0
     assert "not run: 2 more, which are about other devices than that of impl (cpu)" in beside.stdout

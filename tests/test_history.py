@@ -3,6 +3,8 @@
 import json
 import lzma
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from command import TESTS, conform
@@ -65,20 +67,26 @@ def of_version(version: str, backend):
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def backend():
     from conformance import backends
 
     return backends.find("impl")
 
 
-@pytest.fixture
-def folder(tmp_path, backend):
-    """A history of three versions of one program, which changed in 2.14."""
-    made = tmp_path / "history" / "cpu"
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory, backend):
+    """The files of `folder`, recorded once: each compression takes 64 MiB of memory."""
+    made = tmp_path_factory.mktemp("recorded") / "cpu"
     for version in ("2.15", "2.14", "2.13"):
         record_version(made, version, f"{version}.0", [program("X")], of_version(version, backend))
     return made
+
+
+@pytest.fixture
+def folder(tmp_path, recorded):
+    """A history of three versions of one program, which changed in 2.14."""
+    return Path(shutil.copytree(recorded, tmp_path / "history" / "cpu"))
 
 
 def content(folder) -> list[dict]:

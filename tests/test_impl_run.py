@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import environment
+from command import environment, python
 
 import impl.run
 
@@ -78,7 +78,7 @@ def test_a_module_is_run_with_its_siblings(tmp_path):
         "import sys\nfrom package.layers import Linear\n"
         "print(Linear.__module__, __name__, sys.argv[1:])\n"
     )
-    ended = run("-m", "impl.run", "-m", "package.train", "-x", cwd=tmp_path)
+    ended = python("-m", "impl.run", "-m", "package.train", "-x", cwd=tmp_path)
     assert ended.stdout == "impl.nn.modules.linear __main__ ['-x']\n", ended.stderr
 
 
@@ -88,16 +88,16 @@ def test_the_version_is_that_of_the_torch_it_behaves_as(tmp_path):
         "version = torch.__version__\n"
         "print(version, version >= '2.2', version < (2, 15), version == '2.15', version > '1.13')\n"
     )
-    ended = run("-m", "impl.run", "version.py", cwd=tmp_path)
+    ended = python("-m", "impl.run", "version.py", cwd=tmp_path)
     assert ended.stdout == "2.15.0+impl True False False True\n", ended.stderr
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.stem)
 def test_a_script_prints_what_it_does_on_torch(script, tmp_path):
-    on_impl = run("-m", "impl.run", str(script), cwd=tmp_path)
+    on_impl = python("-m", "impl.run", str(script), cwd=tmp_path)
     assert on_impl.returncode == 0, on_impl.stderr
     pytest.importorskip("torch")
-    assert run("-W", "ignore", str(script), cwd=tmp_path).stdout == on_impl.stdout
+    assert python(str(script), cwd=tmp_path).stdout == on_impl.stdout
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_script_prints_what_it_does_on_torch(script, tmp_path):
 )
 def test_what_is_missing_is_named(tmp_path, statement, said):
     (tmp_path / "script.py").write_text(statement + "\n")
-    ended = run("-m", "impl.run", "script.py", cwd=tmp_path)
+    ended = python("-m", "impl.run", "script.py", cwd=tmp_path)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith(said)
 
@@ -138,7 +138,7 @@ def test_it_refuses_where_torch_was_imported(tmp_path):
     ],
 )
 def test_a_wrong_command_line_is_explained(tmp_path, arguments, said):
-    ended = run("-m", "impl.run", *arguments, cwd=tmp_path)
+    ended = python("-m", "impl.run", *arguments, cwd=tmp_path)
     assert ended.returncode == 2
     assert ended.stderr.startswith(said)
 

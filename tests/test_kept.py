@@ -78,7 +78,14 @@ def test_it_is_made_anew_after_a_change(source, tmp_path, change):
     assert make.times == 2
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data[:64] + b"\xc1"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-3],
+        lambda data: data[:64] + b"\xc1",
+        lambda data: data[:-2] + bytes([data[-2] ^ 1]) + data[-1:],
+    ],
+)
 def test_it_is_made_anew_when_damaged(source, place, damage):
     make = Maker()
     kept("some", list[Found], [source], make)
@@ -95,11 +102,14 @@ def test_it_is_made_where_nothing_can_be_kept(source, place):
 
 
 def test_the_suite_that_is_kept_is_the_suite(monkeypatch):
+    others = suite._other_programs()
+    monkeypatch.setattr(suite, "_other_programs", lambda: others)
     made = suite.read_suite()
     monkeypatch.setattr(suite, "_written_programs", None)
     monkeypatch.setattr(chapters, "_read", None)
     again = suite.read_suite()
     assert list(map(repr, again.programs)) == list(map(repr, made.programs))
+    assert [repr(again[program.id]) for program in others] == list(map(repr, others))
     assert repr(again.chapters) == repr(made.chapters)
 
 

@@ -94,20 +94,31 @@ def test_each_mutant_is_shown_by_its_program(area: str, examiner: Examiner) -> N
     assert not broken
 
 
-@pytest.mark.parametrize(
-    ("mutant", "rule", "level"),
-    [
-        ("first_index_ties_in_amax", "TIES-13", "values"),
-        ("grad_overwritten", "ACCUM-02", "values"),
-        ("detach_copies", "ALIAS-01", "memory"),
-        ("no_version_check", "INPLACE-13", "values"),
-    ],
-)
-def test_a_mutant_is_killed_by_its_rule(mutant: str, rule: str, level: str, tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    done = conform("mutants", "--mutant", mutant, "--json", out, cwd=tmp_path)
+KILLED = [
+    ("first_index_ties_in_amax", "TIES-13", "values"),
+    ("grad_overwritten", "ACCUM-02", "values"),
+    ("detach_copies", "ALIAS-01", "memory"),
+    ("no_version_check", "INPLACE-13", "values"),
+]
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The findings about the mutants of KILLED, by one command: it reads all rules first."""
+    folder = tmp_path_factory.mktemp("killed")
+    asked = [word for mutant, _, _ in KILLED for word in ("--mutant", mutant)]
+    done = conform("mutants", *asked, "--json", "out.json", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    (finding,) = json.loads(out.read_text())["mutants"]
+    found: list[dict[str, Any]] = json.loads((folder / "out.json").read_text())["mutants"]
+    assert len(found) == len(KILLED)
+    return found
+
+
+@pytest.mark.parametrize(("mutant", "rule", "level"), KILLED)
+def test_a_mutant_is_killed_by_its_rule(
+    mutant: str, rule: str, level: str, killed: list[dict[str, Any]]
+) -> None:
+    (finding,) = [one for one in killed if one["mutant"] == mutant]
     assert (finding["outcome"], finding["helpful"]) == ("killed", "names the rule")
     (kill,) = finding["kills"]
     assert (kill["rule"], kill["level"]) == (rule, level)

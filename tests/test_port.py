@@ -24,8 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 NODE = f"cmd: node {ROOT / 'examples' / 'node' / 'port.js'}"
 RUST = (
-    "cmd: cargo run --release --offline --quiet --manifest-path"
-    f" {ROOT / 'examples' / 'rust' / 'Cargo.toml'}"
+    f"cmd: cargo run --offline --quiet --manifest-path {ROOT / 'examples' / 'rust' / 'Cargo.toml'}"
 )
 
 PLAIN = "x = torch.tensor([1., 2.])"

@@ -5,23 +5,26 @@ Reading the suite takes seconds, and every command and every process of a run ne
 
 from __future__ import annotations
 
-import gc
+import functools
 import hashlib
 import os
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from conformance.base.garbage import uncollected
 from conformance.base.outputs import replacing
 
 T = TypeVar("T")
 
 _COMPLEX = struct.Struct("<dd")
+_CHECKSUM = struct.Struct("<I")
 
 
 def cache_folder(name: str) -> Path:
@@ -40,15 +43,34 @@ def kept(name: str, kind: type[T], sources: Iterable[Path], make: Callable[[], T
     place = hashlib.blake2b(repr(sources).encode(), digest_size=8).hexdigest()
     path = cache_folder("suite") / f"{name}-{place}.msgpack"
     digest = _digest(sources)
-    with suppress(OSError, ValueError, TypeError), _uncollected():
+    with suppress(OSError, ValueError, TypeError), uncollected():
         data = path.read_bytes()
-        if data.startswith(digest):
-            rest = memoryview(data)[len(digest) :]
-            return msgspec.msgpack.decode(rest, type=kind, dec_hook=_built, ext_hook=_extended)
+        content = memoryview(data)[len(digest) + _CHECKSUM.size :]
+        if data.startswith(digest + _CHECKSUM.pack(zlib.crc32(content))):
+            return unpacked(content, kind)
     made = make()
     with suppress(OSError), replacing(path, durable=False) as file:
-        file.write(digest + msgspec.msgpack.encode(made, enc_hook=_plain))
+        whole = packed(made)
+        file.write(digest + _CHECKSUM.pack(zlib.crc32(whole)) + whole)
     return made
+
+
+def packed(value: Any) -> bytes:
+    """The bytes in which a value is kept."""
+    return msgspec.msgpack.encode(value, enc_hook=_plain)
+
+
+def unpacked(data: bytes | memoryview | msgspec.Raw, kind: type[T]) -> T:
+    """The value of this type in the bytes of `packed`; raises ValueError for others."""
+    whole: Any = kind
+    found: T = _decoder(whole).decode(data)
+    return found
+
+
+@functools.cache
+def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+    """The decoder for a type, which takes longer to make than most programs take to read."""
+    return msgspec.msgpack.Decoder(kind, dec_hook=_built, ext_hook=_extended)
 
 
 def _digest(sources: Iterable[Path]) -> bytes:
@@ -69,18 +91,6 @@ def _files(source: Path) -> Iterator[Path]:
     for folder, below, names in os.walk(source):
         below[:] = [name for name in below if name != "__pycache__"]
         yield from (Path(folder, name) for name in names)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No collections of garbage, which would walk all the new objects again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _plain(value: Any) -> Any:

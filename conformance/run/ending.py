@@ -87,9 +87,8 @@ def ended(
 def _claims(
     header: Mapping[str, Any], lines: list[dict[str, Any]], suite: Suite
 ) -> dict[str, list[str]]:
-    programs = {program.id: program for program in suite.programs}
     try:
-        return claims(header, lines, programs.get, history())
+        return claims(header, lines, suite.get, history())
     except RecordingError:
         return {}  # the programs say that the history is damaged
 

@@ -30,7 +30,6 @@ class Differences:
 
 def differences(before: Recorded, after: Recorded, suite: Suite) -> Differences:
     """Compare two recordings of the suite's programs; raises RecordingError."""
-    programs = {program.id: program for program in suite.programs}
     found = Differences()
     ids = set(before.ids())
     still = set(after.ids())
@@ -40,7 +39,7 @@ def differences(before: Recorded, after: Recorded, suite: Suite) -> Differences:
             found.added.append(identifier)
             continue
         old, new = before.entry(identifier), after.entry(identifier)
-        program = programs.get(identifier)
+        program = suite.get(identifier)
         if program is None or {old[0], new[0]} != {fingerprint(program)}:
             found.rewritten.append(identifier)
             continue

@@ -19,10 +19,14 @@ from conformance.program.program import Program, ProgramError
 from conformance.suite import conventions, docstrings, laws
 from conformance.suite.areas import AREAS
 from conformance.suite.chapters import Chapter, read_spec
+from conformance.suite.listed import Listed, Written, written
 from conformance.suite.shard import Shard
 from conformance.suite.sources import sources
 from conformance.suite.whole_programs import read_whole_programs, whole_programs_directory
 from conformance.sweep import entries as sweep
+
+Head = Program | Written
+"""A program, or the part of it by which it is selected."""
 
 
 class SuiteError(Exception):
@@ -76,27 +80,30 @@ class Selection:
 class Suite:
     """All programs, in suite order, and the chapters that some of them come from."""
 
-    programs: tuple[Program, ...]
+    programs: Listed
     chapters: tuple[Chapter, ...] = ()
-    _by_id: dict[str, Program] = field(init=False, repr=False, compare=False)
+    _by_id: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        by_id: dict[str, Program] = {}
-        for program in self.programs:
-            if program.id in by_id:
+        by_id: dict[str, int] = {}
+        for place, head in enumerate(self.programs.heads):
+            if (before := by_id.setdefault(head.id, place)) != place:
                 raise SuiteError(
-                    f"two programs have the ID {program.id}: {_place(by_id[program.id])} and "
-                    f"{_place(program)}. IDs are unique and never reused."
+                    f"two programs have the ID {head.id}: {_place(self.programs[before])} and "
+                    f"{_place(self.programs[place])}. IDs are unique and never reused."
                 )
-            by_id[program.id] = program
         object.__setattr__(self, "_by_id", by_id)
 
     def __getitem__(self, identifier: str) -> Program:
         """The program of that ID; raises SelectionError, with the closest IDs, if there is none."""
-        try:
-            return self._by_id[identifier]
-        except KeyError:
-            raise SelectionError(_missing("program", identifier, self._by_id)) from None
+        if (found := self.get(identifier)) is None:
+            raise SelectionError(_missing("program", identifier, self._by_id))
+        return found
+
+    def get(self, identifier: str) -> Program | None:
+        """The program of that ID, or None."""
+        place = self._by_id.get(identifier)
+        return None if place is None else self.programs[place]
 
     def ids(self) -> list[str]:
         """Every program's ID, in suite order."""
@@ -105,9 +112,9 @@ class Suite:
     def programs_of_rule(self) -> dict[str, list[str]]:
         """The IDs of each rule's programs."""
         rules: dict[str, list[str]] = {}
-        for program in self.programs:
-            if program.rule is not None:
-                rules.setdefault(program.rule, []).append(program.id)
+        for head in self.programs.heads:
+            if head.rule is not None:
+                rules.setdefault(head.rule, []).append(head.id)
         return rules
 
     def prose(self, identifier: str | None) -> str:
@@ -122,40 +129,48 @@ class Suite:
         and for a selection that nothing meets.
         """
         self._check(selection)
-        wanted: list[Callable[[Program], bool]] = []
+        wanted: list[Callable[[Head], bool]] = []
         if selection.areas:
-            wanted.append(lambda program: program.area in selection.areas)
+            wanted.append(lambda head: head.area in selection.areas)
         if selection.without:
-            wanted.append(lambda program: program.area not in selection.without)
+            wanted.append(lambda head: head.area not in selection.without)
         if selection.rules:
-            wanted.append(lambda program: program.rule in selection.rules)
+            wanted.append(lambda head: head.rule in selection.rules)
         if selection.operators:
-            wanted.append(lambda program: program.operator in selection.operators)
+            wanted.append(lambda head: head.operator in selection.operators)
         if selection.dtypes:
-            wanted.append(lambda program: program.dtype in selection.dtypes)
+            wanted.append(lambda head: head.dtype in selection.dtypes)
+        if selection.ids:
+            wanted.append(lambda head: _matches(head.id, selection.ids))
+        left = list(enumerate(self.programs.heads))
+        for meets in wanted:
+            left = [(place, head) for place, head in left if meets(head)]
+        chosen = [self.programs[place] for place, _ in left]
         if selection.classes:
             allowed = {CORE, *selection.classes}
-            wanted.append(lambda program: allowed.issuperset(classes_of(program)))
-        if selection.ids:
-            wanted.append(lambda program: _matches(program.id, selection.ids))
-        chosen = [program for program in self.programs if all(meets(program) for meets in wanted)]
+            chosen = [program for program in chosen if allowed.issuperset(classes_of(program))]
         if not chosen:
             raise SelectionError(
                 "the selection is empty: no program meets all of "
                 + ", ".join(_options(selection))
                 + ". Options of one kind are alternatives, those of different kinds must all hold."
-                if wanted
+                if wanted or selection.classes
                 else "the suite has no programs."
             )
         return chosen
 
     def _check(self, selection: Selection) -> None:
         _check_names("level", selection.levels, LEVELS)
-        areas = list(dict.fromkeys([*AREAS, *(program.area for program in self.programs)]))
+        heads = self.programs.heads
+        areas = list(dict.fromkeys([*AREAS, *_values(heads, "area")]))
         _check_names("area", (*selection.areas, *selection.without), areas)
-        _check_names("rule", selection.rules, _values(self.programs, "rule"))
-        _check_names("operator", selection.operators, _values(self.programs, "operator"))
-        _check_names("dtype", selection.dtypes, _values(self.programs, "dtype"))
+        for kind, names in (
+            ("rule", selection.rules),
+            ("operator", selection.operators),
+            ("dtype", selection.dtypes),
+        ):
+            if names:
+                _check_names(kind, names, _values(heads, kind))
         _check_names("class", selection.classes, tuple(CLASSES))
         for pattern in selection.ids:
             if not any(_matches(identifier, [pattern]) for identifier in self._by_id):
@@ -171,7 +186,7 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
     SuiteError for a duplicate ID or a broken finding.
     """
     chapters = read_spec(spec)
-    programs = [
+    programs: list[Head] = [
         program for chapter in chapters for rule in chapter.rules for program in rule.programs
     ]
     # The ID is the content's hash: a finding in both folders is one program.
@@ -179,13 +194,18 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
     if found is not None:
         replayed |= {finding.id: finding for finding in findings(found)}
     made_from = [*sources(), whole_programs_directory()]
-    programs += kept("programs", list[Program], made_from, _written_programs)
+    programs += kept("programs", list[Written], made_from, _written_programs)
     programs += replayed.values()
-    return Suite(tuple(programs), tuple(chapters))
+    return Suite(Listed(programs), tuple(chapters))
 
 
-def _written_programs() -> list[Program]:
+def _written_programs() -> list[Written]:
     """All programs that come neither from chapters nor from findings."""
+    return list(map(written, _other_programs()))
+
+
+def _other_programs() -> list[Program]:
+    """Whole programs, samples, signatures, conventions, laws, the sweep and docstrings."""
     return [
         *read_whole_programs(),
         *samples.programs(),
@@ -199,7 +219,7 @@ def _written_programs() -> list[Program]:
 
 def select(programs: Iterable[Program], selection: Selection) -> list[Program]:
     """Those of ``programs`` that meet the selection; raises SelectionError as `Suite.select`."""
-    return Suite(tuple(programs)).select(selection)
+    return Suite(Listed(programs)).select(selection)
 
 
 def findings(folder: str | Path | None = None) -> list[Program]:
@@ -225,8 +245,8 @@ def _matches(identifier: str, patterns: Collection[str]) -> bool:
     return any(fnmatch.fnmatchcase(identifier, pattern) for pattern in patterns)
 
 
-def _values(programs: Iterable[Program], name: str) -> list[str]:
-    values = (getattr(program, name) for program in programs)
+def _values(heads: Iterable[Head], name: str) -> list[str]:
+    values = (getattr(head, name) for head in heads)
     return list(dict.fromkeys(value for value in values if value is not None))
 
 
