@@ -12,24 +12,47 @@ from __future__ import annotations
 from typing import Any
 
 from impl.core.grad_mode import without_tangents
+from impl.core.memory_formats import contiguous_format
 from impl.core.registry import tensor_ops
+from impl.core.strides import has_zero_strides
 from impl.tape import dual_tensor
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import (
+    BatchedTensor,
     batched,
     explicit,
     hidden,
+    in_front,
     is_within,
+    levels_of,
     physical,
     with_dim,
 )
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 def tangent_of(tensor: Tensor) -> Tensor | None:
     """The tangent of a tensor, batched as it is at least; None if it has none."""
     found = forward_grad.fw_grad(physical(tensor))
-    return None if found is None else hidden(found, tensor)
+    if found is None:
+        return None
+    result = hidden(found, tensor)
+    if type(found) is BatchedTensor and type(tensor) is BatchedTensor:
+        return _in_order_of_levels(result)
+    return result
+
+
+def _in_order_of_levels(tangent: Tensor) -> Tensor:
+    """A tangent whose mapped dimensions lie in memory from the outermost to the innermost, as torch
+    computes it; one that is recorded, or expanded, stays as it is."""
+    value = physical(tangent)
+    if requires_grad(value) or has_zero_strides(value._raw.shape, value.stride()):
+        return tangent
+    levels = levels_of(tangent)
+    made = physical(in_front(tangent)).clone(memory_format=contiguous_format)
+    for level in levels:
+        made = batched(made, 0, level)
+    return made
 
 
 def dual(primal: Tensor, tangent: Tensor) -> Tensor:

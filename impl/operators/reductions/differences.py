@@ -57,6 +57,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if out is None:
         return _differences(result, n, dim)
     if n:
+        n = min(n, result.size(dim))  # after which there is nothing left
         return _last_difference(out, _differences(result, n - 1, dim) if n > 1 else result, dim)
     if isinstance(out, Tensor) and out._raw.dtype != input._raw.dtype:
         kinds = input.dtype.legacy, out.dtype.legacy
