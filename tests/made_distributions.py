@@ -104,5 +104,7 @@ def differ(ours: Any, theirs: Any) -> str | None:
 
 def assert_agree(program: str) -> None:
     """Assert that a program's observations on impl are those on torch."""
+    # The import of torch's compiler, which other tests may cause, switches these checks off.
+    torch.distributions.Distribution.set_default_validate_args(True)
     theirs, ours = observed(torch, program), observed(impl, program)
     assert not (difference := differ(ours, theirs)), f"{program}\n{difference}"
