@@ -114,7 +114,11 @@ def native_layer_norm_backward(
     along = g * centred
     to_input = to_weight = to_bias = nothing
     if output_mask[1]:
-        to_weight = rstd.reshape(-1).dot(along).astype(kind, copy=False).reshape(normalized_shape)
+        if input.dtype in REDUCED:
+            found = _row_by_row(g * (rstd * x - rstd * mean), input.dtype)
+        else:
+            found = rstd.reshape(-1).dot(along)
+        to_weight = found.astype(kind, copy=False).reshape(normalized_shape)
     if output_mask[0]:
         # Sums over rows of elements times the weight are products of matrix and vector.
         factor = ones((count,), x.dtype) if weight is None else widened(weight).reshape(-1)
@@ -126,8 +130,17 @@ def native_layer_norm_backward(
         made *= rstd
         to_input = np.ascontiguousarray(made.reshape(input.shape), input.dtype)
     if output_mask[2]:
-        to_bias = column_sums(g).astype(kind, copy=False).reshape(normalized_shape)
+        found = _row_by_row(g, input.dtype) if input.dtype in REDUCED else column_sums(g)
+        to_bias = found.astype(kind, copy=False).reshape(normalized_shape)
     return to_input, to_weight, to_bias
+
+
+def _row_by_row(rows, kind: np.dtype):
+    """The sums of columns, rounded to a reduced `kind` after each row, as ATen's buffer is."""
+    total = np.zeros(rows.shape[1], kind)
+    for row in rows:
+        total = (total.astype(rows.dtype) + row).astype(kind)
+    return total
 
 
 @native_layer_norm.differentiable("result").gradients("input", "weight", "bias")

@@ -1,0 +1,306 @@
+"""What random programs found, compared with PyTorch program by program.
+
+The tests are of the relatives of what was found: gradients of leaves whose `data` was set,
+nodes that only raise, operands of two dtypes in backward kernels, layouts of cast gradients, the
+versions of gradients that transforms return, and geometry that changes under
+`allow_mutation_on_saved_tensors`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import pytest
+import torch
+
+import impl
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def outcome(t, function):
+    """What a function of a library returns, tensors with their layout, or its error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return shown(t, function(t))
+        except Exception as error:
+            return f"{type(error).__name__}: {str(error)[:150]}"
+
+
+def shown(t, value):
+    if isinstance(value, (tuple, list)):
+        return [shown(t, entry) for entry in value]
+    if not isinstance(value, t.Tensor):
+        return str(value)
+    numbers = [round(x, 5) + 0.0 for x in value.detach().double().flatten().tolist()]
+    version = None if value.is_inference() else value._version
+    return [*value.shape], value.stride(), str(value.dtype).rpartition(".")[2], numbers, version
+
+
+# -- leaves whose data was set ------------------------------------------------------------------
+
+SHAPES = [
+    *(((2,), (1, 2)), ((2,), (2, 1)), ((1, 2), (2,)), ((2,), (3,)), ((2,), (2, 2)), ((2, 2), (2,))),
+    *(((), (1,)), ((1,), ()), ((2, 3), (3, 2)), ((2, 3), (6,)), ((1,), (3,)), ((2, 3), (1, 2, 3))),
+]
+USES = {"mul": lambda x: x * 2, "clone": lambda x: x.clone(), "expand": lambda x: x.sum()}
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_leaf_whose_data_was_set(shapes, use, recorded):
+    def program(t):
+        x = t.ones(shapes[0], requires_grad=True)
+        y = USES[use](x)
+        x.data = t.ones(shapes[1])
+        y.sum().backward(create_graph=recorded)
+        return x.grad
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+# -- nodes that only raise ----------------------------------------------------------------------
+
+RAISES = {
+    "floor_divide": lambda t, x: x // x,
+    "floor_divide_": lambda t, x: x.clone().floor_divide_(2.0),
+    "heaviside": lambda t, x: t.heaviside(x, x),
+    "igamma": lambda t, x: t.igamma(x, x),
+}
+JOINS = {
+    "before": lambda b, h: b * h,
+    "behind": lambda b, h: h * b,
+    "in place": lambda b, h: b.fmod_(h),
+    "deeper": lambda b, h: b * h.exp(),
+    "longer": lambda b, h: b.sin() + h,
+}
+
+
+@pytest.mark.parametrize("raises", RAISES)
+@pytest.mark.parametrize("join", JOINS)
+def test_a_node_that_only_raises_keeps_leaves_behind_it_waiting(raises, join):
+    def program(t):
+        x, h = (t.ones(2, requires_grad=True) for _ in range(2))
+        try:
+            JOINS[join](RAISES[raises](t, x), h).sum().backward()
+        except RuntimeError as error:
+            return str(error), h.grad, x.grad
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+# -- dtypes of what was saved -------------------------------------------------------------------
+
+LAYERS = {
+    "Bilinear": (lambda t: t.nn.Bilinear(1, 1, 3), (1, 1), 2),
+    "Linear": (lambda t: t.nn.Linear(2, 2), (2, 2), 1),
+    "PReLU": (lambda t: t.nn.PReLU(), (2,), 1),
+    "LayerNorm": (lambda t: t.nn.LayerNorm(2), (2, 2), 1),
+    "BatchNorm": (lambda t: t.nn.BatchNorm1d(2), (2, 2), 1),
+    "GroupNorm": (lambda t: t.nn.GroupNorm(1, 2), (2, 2), 1),
+    "RMSNorm": (lambda t: t.nn.RMSNorm(2), (2, 2), 1),
+    "Conv": (lambda t: t.nn.Conv1d(1, 1, 1), (1, 1, 2), 1),
+}
+NORMS = {
+    "LayerNorm": lambda t, **how: t.nn.LayerNorm(2, elementwise_affine=how["affine"]),
+    "RMSNorm": lambda t, **how: t.nn.RMSNorm(2, elementwise_affine=how["affine"]),
+    "BatchNorm": lambda t, **how: t.nn.BatchNorm1d(2, **how),
+    "GroupNorm": lambda t, **how: t.nn.GroupNorm(1, 2, **how),
+}
+
+
+def filled(t, layer):
+    with t.no_grad():
+        for parameter in layer.parameters():
+            parameter.fill_(0.5)
+    return layer
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_a_module_converted_between_forward_and_backward(layer, dtype):
+    make, shape, count = LAYERS[layer]
+
+    def program(t):
+        m = filled(t, make(t))
+        inputs = [t.ones(shape, requires_grad=True) for _ in range(count)]
+        y = m(*inputs)
+        m.to(getattr(t, dtype))
+        y.sum().backward()
+        return [value.grad for value in (*inputs, *m.parameters())]
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_normalisations_of_one_dtype_with_parameters_of_another(norm, affine, training, dtype):
+    def program(t):
+        m = NORMS[norm](t, affine=affine).train(training)
+        x = t.tensor([[0.0, 2.0], [4.0, 8.0]], dtype=getattr(t, dtype), requires_grad=True)
+        y = m(x)
+        y.backward(t.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=y.dtype))
+        return [value.grad for value in (x, *m.parameters())]
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("threshold", [-1, 0, 1, 300, -300, 1.5, -0.5])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "float32"])
+def test_a_threshold_is_converted_to_the_dtype(threshold, dtype):
+    def program(t):
+        x = t.tensor([0, 1, 5, 100]).to(getattr(t, dtype))
+        return t.threshold(x, threshold, 7)
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+# -- layouts and versions -----------------------------------------------------------------------
+
+COTANGENTS = {
+    "expanded rows": lambda t, d: t.ones(1, 3, dtype=d).expand(2, 3),
+    "expanded columns": lambda t, d: t.ones(2, 1, dtype=d).expand(2, 3),
+    "transposed": lambda t, d: t.ones(3, 2, dtype=d).t(),
+    "stepped": lambda t, d: t.ones(2, 6, dtype=d)[:, ::2],
+}
+
+
+@pytest.mark.parametrize("cotangent", COTANGENTS)
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128", "float16"])
+def test_the_layout_of_a_gradient_that_is_cast(cotangent, dtype):
+    def program(t):
+        x = t.ones(2, 3, dtype=t.float64, requires_grad=True)
+        y = x.to(getattr(t, dtype))
+        return t.autograd.grad(y, x, COTANGENTS[cotangent](t, y.dtype))
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+READS = {
+    "index_select": lambda t, x: x.index_select(0, t.tensor([1])),
+    "gather": lambda t, x: x.gather(0, t.tensor([1])),
+    "index": lambda t, x: x[t.tensor([1])],
+    "take": lambda t, x: x.take(t.tensor([1])),
+    "masked_select": lambda t, x: x.masked_select(x > 0.5),
+    "max": lambda t, x: x.max(0)[0],
+    "all max": lambda t, x: x.max(),
+    "sort": lambda t, x: x.sort()[0],
+    "median": lambda t, x: x.median(),
+    "cummax": lambda t, x: x.cummax(0)[0],
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_the_version_of_a_gradient_that_a_transform_returns(read):
+    def program(t):
+        x = t.tensor([0.25, 1.0])
+        function = lambda a: READS[read](t, a)  # noqa: E731
+        value, pull = t.func.vjp(function, x)
+        within = t.func.grad(lambda a: (function(a) ** 2).sum())(x)
+        return pull(t.ones_like(value)), within
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("read", ["take", "masked_select", "index", "gather"])
+def test_jacobians_of_reads_are_mapped(read):
+    def program(t):
+        return t.func.jacrev(lambda a: READS[read](t, a))(t.tensor([0.25, 1.0])).tolist()
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+def test_a_gradient_of_zeros_saves_nothing():
+    def program(t):
+        x = t.ones(2, requires_grad=True)
+        y = t.zeros(2).nextafter(x)
+        for _ in range(2):
+            y.sum().backward(retain_graph=False) if _ == 0 else y.backward(t.ones(2))
+        return x.grad
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+# -- a dispatch mode that sees writes -----------------------------------------------------------
+
+SEEN = {
+    "tensor": lambda t, x: t.tensor([1.0]),
+    "new_tensor": lambda t, x: x.new_tensor([1.0]),
+    "as_tensor": lambda t, x: t.as_tensor([1.0]),
+    "zeros": lambda t, x: t.zeros(2),
+    "detach_": lambda t, x: x.clone().detach_(),
+    "t_": lambda t, x: x.clone().t_(),
+    "squeeze_": lambda t, x: x.clone().squeeze_(),
+    "resize_": lambda t, x: x.clone().resize_(3),
+    "set_": lambda t, x: x.clone().set_(),
+    "add_": lambda t, x: x.clone().add_(1),
+    "deepcopy": lambda t, x: __import__("copy").deepcopy(x),
+    "view": lambda t, x: x.view(4),
+}
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("made_in_mode", [False, True])
+def test_geometry_changed_in_place_is_seen_as_a_write(seen, made_in_mode):
+    def program(t):
+        with t.inference_mode(made_in_mode):
+            x = t.ones(2, 2)
+        with t.autograd.graph.allow_mutation_on_saved_tensors(), t.inference_mode():
+            SEEN[seen](t, x)
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+# -- names --------------------------------------------------------------------------------------
+
+
+def test_operators_in_place_are_functions_only_where_torch_has_them():
+    assert (
+        sorted(
+            name
+            for name in dir(impl)
+            if name.endswith("_") and not name.startswith("_") and not hasattr(torch, name)
+        )
+        == []
+    )
+
+
+def test_tensors_have_no_methods_that_torch_lacks():
+    public = [name for name in dir(impl.Tensor) if not name.startswith("_")]
+    assert [name for name in public if not hasattr(torch.Tensor, name)] == []
+
+
+VALUES = {"class": float, "number": 3, "array type": int, "text": "s", "function": len}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), list(itertools.product(["weight", "parameter", "module", "buffer"], VALUES))
+)
+def test_the_name_of_a_value_that_a_module_refuses(place, value):
+    given = VALUES[value]
+
+    def program(t):
+        m = t.nn.Sequential(t.nn.Linear(1, 1))
+        if place == "weight":
+            t.nn.BCEWithLogitsLoss(given)
+        elif place == "parameter":
+            m[0].weight = given
+        elif place == "module":
+            m[0] = given
+        else:
+            m.register_buffer("b", given)
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("index", [-1, 2**63, -(2**64)])
+def test_an_index_in_the_place_of_a_device(index):
+    def program(t):
+        t.ones(1).to(index)
+
+    assert outcome(impl, program) == outcome(torch, program)
