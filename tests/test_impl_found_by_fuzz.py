@@ -304,3 +304,107 @@ def test_an_index_in_the_place_of_a_device(index):
         t.ones(1).to(index)
 
     assert outcome(impl, program) == outcome(torch, program)
+
+
+# -- what hooks on nodes see --------------------------------------------------------------------
+
+JOINED = {
+    "cat": lambda t, a, b: t.cat([b, a]),
+    "stack": lambda t, a, b: t.stack([a, b]),
+    "hstack": lambda t, a, b: t.hstack([b, a]),
+    "block_diag": lambda t, a, b: t.block_diag(b, a),
+    "mul": lambda t, a, b: b * a,
+    "where": lambda t, a, b: t.where(b > 0, b, a),
+    "lerp": lambda t, a, b: t.lerp(b, a, b),
+    "prelu": lambda t, a, b: t.nn.functional.prelu(b[None], a),
+    "layer_norm": lambda t, a, b: t.nn.functional.layer_norm(b, (2,), a, b),
+}
+WRITTEN = {
+    "set": lambda c, a: c.__setitem__(slice(1, None), a[:1]),
+    "mul_": lambda c, a: c[:1].mul_(a[:1]),
+    "add_": lambda c, a: c[1:].add_(a[:1]),
+    "number": lambda c, a: c[:1].mul_(2),
+}
+
+
+def seen(y):
+    log = []
+    y.grad_fn.register_hook(lambda gi, go: log.append([g if g is None else g.shape for g in gi]))
+    y.backward(y.new_ones(y.shape))
+    return log
+
+
+@pytest.mark.parametrize("join", JOINED)
+def test_gradients_that_a_hook_on_a_node_sees(join):
+    def program(t):
+        return seen(JOINED[join](t, t.ones(2, requires_grad=True), t.ones(2)))
+
+    assert str(outcome(impl, program)) == str(outcome(torch, program))
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_gradients_that_a_hook_on_a_written_base_sees(write, recorded):
+    if write == "number" and not recorded:
+        recorded = True
+
+    def program(t):
+        c = t.ones(2, requires_grad=True).clone() if recorded else t.ones(2)
+        WRITTEN[write](c, t.ones(2, requires_grad=True))
+        return seen(c)
+
+    assert str(outcome(impl, program)) == str(outcome(torch, program))
+
+
+# -- single causes ------------------------------------------------------------------------------
+
+CAUSES = {
+    "anomaly mode and examples": lambda t: _with_anomaly(t, lambda a: a.sqrt()),
+    "anomaly mode, no NaN": lambda t: _with_anomaly(t, lambda a: (a * a).sum()),
+    "no columns": lambda t: _sparse_gradient(t, (1, 3), 0),
+    "no rows": lambda t: _sparse_gradient(t, (0,), 2),
+    "set_ without elements": lambda t: t.ones(2).set_(t.ones(2), 3, (0,)).set_(t.ones(2), 3, (0,)),
+    "counts of bytes": lambda t: t.bincount(*[t.tensor([4], dtype=t.uint8)] * 2),
+    "a window larger than the input": lambda t: t.nn.AvgPool3d(3, padding=1)(t.ones(1, 1, 1, 1, 1)),
+    "scatter_ with reduce": lambda t: _scattered(t),
+    "running statistics in a transform": lambda t: _instance_norm(t),
+    "broadcast of batches": lambda t: t.linalg.solve(t.ones(5, 2, 2), t.ones(2, 2, 3)),
+    "norm of nothing": lambda t: t.norm(t.zeros(0, 2), 1e39),
+    "bytes and a negative tolerance": lambda t: t.linalg.matrix_rank(
+        t.zeros(0, 1, dtype=t.uint8), rtol=-1.0
+    ),
+    "complex classes": lambda t: t.nn.CrossEntropyLoss()(t.ones(2, 2), t.ones(2, 2) * 1j),
+    "a weight of bools": lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.ones(2) > 0)(
+        t.ones(2), t.ones(2)
+    ),
+}
+
+
+def _with_anomaly(t, function):
+    with t.autograd.set_detect_anomaly(True):
+        return t.func.jacrev(function)(t.tensor([0.0, 1.0]))
+
+
+def _sparse_gradient(t, shape, columns):
+    w = t.zeros(2, columns, requires_grad=True)
+    i = t.zeros(shape, dtype=t.int64)
+    t.nn.functional.embedding(i, w, sparse=True).sum().backward()
+    g = w.grad
+    return [*g._indices().shape], [*g._values().shape], g.is_coalesced()
+
+
+def _scattered(t):
+    m = t.ones(2, 2, requires_grad=True)
+    c = t.ones(2, 2).scatter_(-1, t.tensor([[0, 1], [1, 0]]), m, reduce="multiply")
+    return t.autograd.grad(c.sum(), m)
+
+
+def _instance_norm(t):
+    m = t.nn.InstanceNorm1d(2, track_running_stats=True)
+    made = t.func.grad(lambda a: (m(a) ** 3).sum())(t.arange(8.0).view(1, 2, 4))
+    return made, m.running_mean, m.num_batches_tracked
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_single_causes(cause):
+    assert outcome(impl, CAUSES[cause]) == outcome(torch, CAUSES[cause])

@@ -97,12 +97,13 @@ class OperatorNode(Node):
             if len(targets) == 1:
                 target = targets[0]
                 if self._operator.list_edges:
-                    self._spread(result, function(F, *given))
-                elif wanted is None or wanted[target]:
-                    result[target] = function(F, *given)
+                    result[:] = function(F, *given)  # of all, also of those without an edge
+                elif wanted is None or hasattr(function, "operator") or wanted[target]:
+                    result[target] = function(F, *given)  # an `operator` has no derivative
             else:
+                edges = self._edge_nodes()
                 for target, value in zip(targets, function(F, *given), strict=True):
-                    result[target] = value
+                    result[target] = None if edges[target] is None else value
         return result
 
     def _on_tensors(self) -> None:
@@ -124,10 +125,6 @@ class OperatorNode(Node):
         lifted = [new(v, strides_of(v)) if isinstance(v, raw) else v for v in values]
         results = self._apply(tensor_ops_no_grad, tensors, lifted, wanted)
         return _lowered(results, tensors, grads, form)
-
-    def _spread(self, result, values) -> None:
-        for i, value in enumerate(values):
-            result[i] = value if self._edge_nodes()[i] is not None else None
 
     def _release(self) -> None:
         if self._plan.saves_tensors:

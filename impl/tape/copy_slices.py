@@ -167,7 +167,7 @@ class CopySlices(Node):
             if self._fn._is_custom_function:
                 _check_part(part, inner[0])
             part[...] = inner[0]
-        inner[0] = whole
+        inner[0] = None if self._edge_nodes()[0] is None else whole
         return inner
 
     def _part(self, whole):
@@ -224,7 +224,7 @@ class CopySlices(Node):
             part.zero_()
         else:
             part.copy_(inner[0] if form.records else new(inner[0]))
-        return [whole, *inner[1:]]
+        return [None if self._edge_nodes()[0] is None else whole, *inner[1:]]
 
     def _release(self) -> None:
         self._fn = None

@@ -176,10 +176,9 @@ class Windows:
         )
 
     def check_kernel_fits(self) -> None:
-        """Raise RuntimeError when the padded input is smaller than the window (avg_pool3d)."""
-        if all(
-            n + 2 * p >= k for n, k, p in zip(self.size, self.kernel, self.padding, strict=True)
-        ):
+        """Raise RuntimeError when the input, without padding, is smaller than the window
+        (avg_pool3d)."""
+        if all(n >= k for n, k in zip(self.size, self.kernel, strict=True)):
             return
         axes = "THW"
         given = " ".join(f"{a}: {n}" for a, n in zip(axes, self.size, strict=True))

@@ -320,5 +320,6 @@ def instance_norm(
     result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)
     for running, repeated in ((running_mean, mean), (running_var, var)) if use_input_stats else ():
         if running is not None and repeated is not None:
-            running.view(running.shape).copy_(repeated.view(shape[:2]).mean(0))
+            # An alias, which a transform lets the layer write, though the layer's own is captured.
+            running.detach().copy_(repeated.view(shape[:2]).mean(0))
     return result.view(shape)

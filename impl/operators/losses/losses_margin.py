@@ -247,6 +247,8 @@ def multilabel_margin_loss_forward(self: Array, target: Array, reduction) -> tup
     """The mean of max(0, 1 - right + wrong) over pairs of classes, and which ones are right."""
     _check_listed(self, target, 2)
     require_full_precision(self, "multilabel_margin_loss_forward_out_frame")
+    if not target.size:
+        target = target.astype(np.int64)  # of which torch reads nothing
     require_scalar_type(target, np.dtype(np.int64))
     listed, right = _right_classes(self, target)
     short = _shortfall(self, target, listed, right)

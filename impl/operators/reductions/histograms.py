@@ -54,6 +54,7 @@ def bincount(input, weights=None, minlength=0):
         return new(np.zeros(minlength, np.int64))
     if values.ndim != 1 or values.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    values = values.astype(np.int64, copy=False)
     if weights is None:
         return new(np.bincount(values, minlength=minlength).astype(np.int64, copy=False))
     if weights._raw.shape != values.shape:

@@ -27,6 +27,9 @@ def _rows_of(indices, padding_idx) -> tuple[np.ndarray, np.ndarray | None]:
 def _array_embedding(grad, indices, shape, padding_idx, scale_grad_by_freq):
     """One element for each row that was looked up, in their order (embedding_sparse_backward)."""
     _refuse(scale_grad_by_freq)
+    if not grad.size:  # of no rows, though they may have been looked up
+        nothing = np.empty((1, 0), np.int64)
+        return SparseArray(nothing, np.empty((0, shape[1]), grad.dtype), shape)
     rows, kept = _rows_of(indices, padding_idx)
     values = grad.reshape(-1, shape[1]) if grad.ndim != 2 else grad[...]
     values = values if kept is None else values[kept]
@@ -35,6 +38,9 @@ def _array_embedding(grad, indices, shape, padding_idx, scale_grad_by_freq):
 
 def _tensor_embedding(grad, indices, shape, padding_idx, scale_grad_by_freq):
     _refuse(scale_grad_by_freq)
+    if not grad._raw.size:
+        values = tensor_ops.new_zeros(grad, (0, shape[1]))
+        return sparse_coo(new(np.empty((1, 0), np.int64)), values, shape, None)
     rows, kept = _rows_of(indices._raw, padding_idx)
     values = grad.reshape(-1, shape[1])
     if kept is not None:

@@ -99,7 +99,8 @@ def _placed(self, memory: Storage, offset: int, shape: tuple[int, ...], stride) 
     strides = tuple(stride) if stride else self.stride() if same else contiguous_strides(shape)
     target = Geometry(shape, strides, offset)
     itemsize = self._raw.dtype.itemsize
-    needed, room = (offset + extent(shape, strides)) * itemsize, memory.nbytes()
+    needed = 0 if 0 in shape else (offset + extent(shape, strides)) * itemsize
+    room = memory.nbytes()
     if same and strides == self.stride() and needed > room:  # ATen does not resize it then
         raise out_of_bounds(target._replace(strides=stride or ()), itemsize, needed, room)
     _make_room(memory, needed)
