@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def outcome(t, function):
-    """What a function of a library returns, tensors with their layout, or its error."""
+    """The result of a function of a library, tensors with their layout, or its error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -92,7 +92,7 @@ def test_a_node_that_only_raises_keeps_leaves_behind_it_waiting(raises, join):
     assert outcome(impl, program) == outcome(torch, program)
 
 
-# -- dtypes of what was saved -------------------------------------------------------------------
+# -- dtypes of saved tensors ---------------------------------------------------------------------
 
 LAYERS = {
     "Bilinear": (lambda t: t.nn.Bilinear(1, 1, 3), (1, 1), 2),

@@ -50,6 +50,7 @@ def _in_order_of_levels(tangent: Tensor) -> Tensor:
         return tangent
     levels = levels_of(tangent)
     made = physical(in_front(tangent)).clone(memory_format=contiguous_format)
+    made._storage.version = value._storage.version
     for level in levels:
         made = batched(made, 0, level)
     return made
