@@ -1,6 +1,6 @@
-"""What random programs found, compared with PyTorch program by program.
+"""Findings of random programs, and their relatives, compared with PyTorch.
 
-The tests are of the relatives of what was found: gradients of leaves whose `data` was set,
+The tests are of the relatives of those findings: gradients of leaves whose `data` was set,
 nodes that only raise, operands of two dtypes in backward kernels, layouts of cast gradients, the
 versions of gradients that transforms return, and geometry that changes under
 `allow_mutation_on_saved_tensors`.
