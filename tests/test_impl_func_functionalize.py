@@ -93,6 +93,29 @@ PROGRAMS = {
     "requires_grad_": "func.functionalize(lambda a: a.requires_grad_())(torch.ones(2))",
     "tolist": "func.functionalize(lambda a: (a * 2).tolist())(torch.ones(2))",
 }
+ARGUMENTS = {
+    "stepped": "torch.arange(8.0)[::2]",
+    "stepped columns": "torch.arange(12.0).reshape(3, 4)[:, ::2]",
+    "transposed": "torch.arange(6.0).reshape(2, 3).t()",
+    "with an offset": "torch.arange(6.0)[1:5:2]",
+    "expanded": "torch.arange(2.0).expand(3, 2)",
+    "complex": "torch.complex(torch.arange(4.0), torch.ones(4))[::2].abs()",
+}
+READS = ["a[1]", "a[1:]", "a.detach()", "(a.stride(), a.storage_offset())", "a.clone().mul_(a)"]
+TRANSFORMED = {
+    "hessian": "func.hessian({})(torch.ones(2))",
+    "jvp": "func.jvp({}, (torch.ones(2),), (torch.tensor([1.0, 2.0]),))[1]",
+    "jacfwd": "func.jacfwd({})(torch.ones(2))",
+    "jacrev": "func.jacrev({})(torch.ones(2))",
+    "grad": "func.grad({})(torch.ones(2))",
+    "vmap": "torch.vmap({})(torch.arange(4.0).view(2, 2))",
+    "vmap of jacfwd": "torch.vmap(func.jacfwd({}))(torch.arange(4.0).view(2, 2))",
+}
+FUNCTIONS = {
+    "a cube": "lambda a: (a ** 3).sum()",
+    "a write": "lambda a: (a.mul_(2), (a ** 3).sum())[1]",
+    "a view": "lambda a: a[:1].sum() * a[1]",
+}
 RESULTS = {
     "an argument": "a",
     "a view": "a.view(2, 1)",
@@ -122,4 +145,25 @@ def test_a_result_shares_the_memory_that_it_has_on_torch(name: str, removed: str
         found.mul_(3)
         show(found, t)
     """
+    assert lines(impl, program) == lines(torch, program)
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+@pytest.mark.parametrize("read", READS)
+def test_a_result_has_the_elements_of_the_argument(argument: str, read: str):
+    torch = pytest.importorskip("torch")
+    program = f"""
+        t = {ARGUMENTS[argument]}
+        found = func.functionalize(lambda a: {read})(t)
+        show(found, found.stride() if isinstance(found, torch.Tensor) else None, t)
+    """
+    assert lines(impl, program) == lines(torch, program)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_transforms_see_through_a_function_without_writes(transform: str, function: str):
+    torch = pytest.importorskip("torch")
+    call = TRANSFORMED[transform].format(f"func.functionalize({FUNCTIONS[function]})")
+    program = f"show({call}.detach())"
     assert lines(impl, program) == lines(torch, program)

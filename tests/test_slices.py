@@ -124,3 +124,18 @@ def test_formula_of_a_function_is_left_out_where_no_pass_runs_it():
 def test_choice_of_warnings_that_are_shown_is_left_out():
     source = 'import torch\nimport warnings\nwarnings.simplefilter("ignore")\nx = torch.ones(2)\n'
     assert slice_lines(source, 4) == {1, 4}
+
+
+def test_gradient_that_is_written_to_an_object_is_in_the_slice():
+    source = "import torch\nw = torch.ones(2)\nx = torch.ones(2)\n{}\n{}\n"
+    given = "x.grad = torch.autograd.grad((w * w).sum(), w)[0]"
+    assert 4 in slice_lines(source.format(given, "x.grad"), 5)
+    assert 4 in slice_lines(source.format(given.replace(".grad =", "[0] ="), "x"), 5)
+
+
+def test_gradient_of_a_root_that_was_written_frees_its_graph():
+    source = (
+        "import torch\nx = torch.ones(2)\nh = torch.zeros(2)\nh.add_(x.exp())\n"
+        "torch.autograd.grad(h.sum(), x)\nh.sum().backward()\n"
+    )
+    assert slice_lines(source, 6) == {1, 2, 3, 4, 5, 6}

@@ -132,8 +132,10 @@ def main(requests: int, answers: int, torch: bool) -> int:
     begin(request)
     try:
         code = MAIN[request["module"]]()
-    except SystemExit as error:  # of argparse
-        code = int(error.code or 0)
+    except SystemExit as error:  # of argparse, or of a script, which may leave a message
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)
     except Exception as error:  # of a script: this file is no part of it
         of_script = error.__traceback__ and error.__traceback__.tb_next
         traceback.print_exception(error.with_traceback(of_script))

@@ -58,8 +58,11 @@ class _IO(gateway_io.Popen2IOMaster):
 def offer(end: Callable[[int], NoReturn]) -> None:
     """Keep a nursery, from which execnet in this process has its workers from now on.
 
-    A worker ends by ``end``, which gets its exit code.
+    A worker ends by ``end``, which gets its exit code. Where the system has no descriptors of
+    processes, which Linux has, workers start as they usually do.
     """
+    if not hasattr(os, "pidfd_open"):
+        return
     mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if not (nursery := os.fork()):
         mine.close()

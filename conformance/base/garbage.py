@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collections in a block that makes many objects and little garbage, such as an import."""
+    """No collections in a block that makes many objects and little garbage, such as an import.
+
+    A setting made in the block is lost: collections are on after it if they were before.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -130,6 +130,8 @@ def _settle_gradients(statements: list[_Statement]) -> None:
         if not isinstance(one.node, ast.Import | ast.ImportFrom):
             if one.names & own - one.bound:
                 recorded |= one.bound
+            if one.has_effect and len(one.names & own) > 1:  # one may be written with another
+                recorded |= one.names & own
             own |= one.bound
         if (roots := _roots(one.node)) is not None:
             one.touched = roots & recorded
@@ -142,6 +144,9 @@ def _roots(node: ast.stmt) -> set[str] | None:
     acting = [one for one in calls if _acts(_name(one))]
     if not isinstance(node, ast.Expr | ast.Assign) or len(acting) != 1:
         return None
+    parts = [p for t in getattr(node, "targets", ()) for p in ast.walk(t)]
+    if any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts):
+        return None  # it writes to an object
     if not ast.unparse(acting[0].func).endswith("autograd.grad") or not acting[0].args:
         return None
     return {part.id for part in ast.walk(acting[0].args[0]) if isinstance(part, ast.Name)}

@@ -2,8 +2,8 @@
 
 import { runtimeError, typeError } from './errors.js';
 import {
-  Tensor, contiguousStrides, filled, make, newestStorage, resultStrides, sameShape, window,
-  withGradMode, write,
+  Tensor, broadcastShape, broadcastStrides, contiguousStrides, filled, make, newestStorage,
+  resultStrides, sameShape, window, withGradMode, write,
 } from './tensor.js';
 import { edgeOf, operations } from './graph.js';
 
@@ -259,7 +259,8 @@ function accumulate(tensor, grad, { createGraph, isFree = false }) {
       tensor.grad = window(grad, grad.shape, grad.strides, grad.offset);
     } else if (isDense(tensor)) {
       // torch allocates it uninitialized and then writes, which increments the version.
-      tensor.grad = operations.copyInto(make(grad.shape, grad.dtype, grad.values(), strides), grad);
+      const values = broadcastTo(grad, tensor.shape).values();
+      tensor.grad = operations.copyInto(make(tensor.shape, grad.dtype, values, strides), grad);
     } else {
       tensor.grad = operations.clone(grad);
     }
@@ -268,6 +269,17 @@ function accumulate(tensor, grad, { createGraph, isFree = false }) {
   } else {
     write(tensor.grad, operations.add(tensor.grad, grad).values());
   }
+}
+
+/** A view of a gradient in the shape of its leaf, which `data` may have changed. */
+function broadcastTo(grad, shape) {
+  const common = broadcastShape(shape, grad.shape);
+  if (!sameShape(common, shape)) {
+    throw runtimeError(
+      `output with shape [${shape.join(', ')}] doesn't match the broadcast shape [${common.join(', ')}]`,
+    );
+  }
+  return window(grad, shape, broadcastStrides(grad, shape), grad.offset);
 }
 
 /** Whether a tensor's elements are dense and do not overlap. */

@@ -14,13 +14,16 @@ from typing import Any
 
 from impl.core.grad_mode import no_grad
 from impl.core.state import STATE
+from impl.core.strides import contiguous_strides, strided
 from impl.func.arguments import Arguments
 from impl.func.levels import Transform
 from impl.graph.edge import gradient_edge
+from impl.tensor import forward_grad
 from impl.tensor.aliases import alias
 from impl.tensor.batched_tensor import hidden, physical
-from impl.tensor.geometry import geometry
-from impl.tensor.tensor import Tensor
+from impl.tensor.geometry import Geometry, elements, geometry
+from impl.tensor.lazy_conj import conj_neg_bits, with_bits
+from impl.tensor.tensor import Tensor, new
 from impl.tensor.views import as_view
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -59,8 +62,7 @@ class FunctionalLevel(Transform):
         if not isinstance(value, Tensor):
             return value
         source = physical(value)
-        with no_grad():
-            copy = source.detach().clone()
+        copy = _copied(source)
         _take_history(copy, source)
         self._pairs.append((copy, source, copy._storage.version))
         made = copy if source is value else hidden(copy, value)
@@ -96,12 +98,33 @@ class FunctionalLevel(Transform):
             if copy._storage.version == version:
                 if value is made:
                     return original
-                return hidden(_view(result, source), value) if self.keeps_views else value
-            own = _uncounted(result)
+                return hidden(_view(result, source, copy), value) if self.keeps_views else value
+            own = _uncounted(_dense(result) if value is made else result)
             return hidden(as_view(own, own.detach()) if self.keeps_views else own, value)
         if result._version and self.holds(value):
             return hidden(_uncounted(result), value)
         return value
+
+
+def _copied(source: Tensor) -> Tensor:
+    """A tensor over a copy of the whole memory of another, with its sizes, strides and offset, so
+    that views of the one can be told from views of the other; its tangents are copies, too."""
+    with no_grad():
+        if source.is_meta or source.is_sparse:
+            copy = source.detach().clone()
+        else:
+            source._array()
+            memory = new(elements(source._storage, source._raw.dtype).copy())
+            copy = with_bits(alias(memory, geometry(source)), *conj_neg_bits(source))
+        forward_grad.pass_on(source, copy, _copied_tangent)
+    return copy
+
+
+def _copied_tangent(tangent: Tensor) -> Tensor:
+    value = physical(tangent)
+    copy = _copied(value)
+    _take_history(copy, value)
+    return hidden(copy, tangent)
 
 
 def _take_history(to: Tensor, source: Tensor) -> None:
@@ -110,19 +133,40 @@ def _take_history(to: Tensor, source: Tensor) -> None:
         to._node, to._nr = edge
 
 
-def _view(result: Tensor, source: Tensor) -> Tensor:
+def _view(result: Tensor, source: Tensor, copy: Tensor) -> Tensor:
     """A result over the memory of an argument instead of its copy."""
-    seen = alias(source, geometry(result)._replace(offset=source._offset + result._offset))
+    sizes, strides, offset = geometry(result)
+    kind = result._raw.dtype
+    if source.is_meta or source.is_sparse:
+        place = Geometry(sizes, strides, source._offset + offset - copy._offset)
+        seen = alias(source, place)
+    else:
+        seen = new(strided(elements(source._storage, kind), sizes, strides, offset))
+        seen._storage, seen._offset = source._storage, offset
+        seen._strides = None if strides == contiguous_strides(sizes) else strides
+        seen = with_bits(seen, *conj_neg_bits(result))
+    forward_grad.pass_on(result, seen)
     if result._view is None:  # a detached one
         return seen
     _take_history(seen, result)
     return as_view(seen, source)
 
 
+def _dense(written: Tensor) -> Tensor:
+    """The result of the operator that torch applies out of place to an argument that is written."""
+    with no_grad():
+        made = written.detach().clone()
+    forward_grad.pass_on(written, made)
+    _take_history(made, written)
+    return made
+
+
 def _uncounted(result: Tensor) -> Tensor:
     """A result whose version is its own: torch counts no writes to functional tensors."""
     own = result.detach()
     own._storage = result._storage.sharing()
+    own._tangents = None
+    forward_grad.pass_on(result, own)
     _take_history(own, result)
     return own
 

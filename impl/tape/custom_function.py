@@ -345,7 +345,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         split = cls.setup_context is not Function.setup_context
         if STATE.transforms and not split:
             raise RuntimeError(messages.NO_SETUP_CONTEXT)
-        if STATE.transforms and STATE.transforms[-1].functional:
+        if any(transform.functional for transform in STATE.transforms):
             raise RuntimeError("NYI: Functionalize rule for custom_function_call")
         if split:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)

@@ -139,7 +139,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type_name(requires_grad)}"
             )
-        if any(one.wraps or one.randomness is not None for one in STATE.transforms):
+        transforms = STATE.transforms
+        if transforms and any(one.wraps or one.randomness is not None for one in transforms):
             raise RuntimeError(messages.TRANSFORMED.format("requires_grad_", messages.FUNCTIONAL))
         return self._requiring_grad(requires_grad)
 
@@ -269,8 +270,9 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             STATE.before_write(self)
         if self._inference or STATE.inference:
             return self
-        given = any(self in transform.arguments for transform in STATE.transforms)
-        if STATE.transforms and (given or self._view is None) and hides_history(self):
+        transforms = STATE.transforms
+        given = transforms and any(self in transform.arguments for transform in transforms)
+        if transforms and (given or self._view is None) and hides_history(self):
             if STATE.transforms[-1].forward:
                 self._tangents = None
             return self

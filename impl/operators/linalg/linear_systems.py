@@ -199,8 +199,9 @@ def inv(A, *, out=None):
     Raises LinAlgError for a singular matrix, RuntimeError as `inv_ex`.
     """
     result, infos = inv_ex(A)
+    result = stored("linalg_inv_ex", out, result)  # also of a matrix that is refused as singular
     lapack.check_infos("linalg.inv", infos)
-    return stored("linalg_inv_ex", out, result)
+    return result
 
 
 @function()
