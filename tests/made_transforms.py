@@ -6,6 +6,10 @@ import re
 import textwrap
 from typing import Any
 
+import pytest
+
+import impl
+
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -26,8 +30,14 @@ def lines(torch: Any, program: str) -> list[str]:
     return found
 
 
+def answers(program: str) -> tuple[list[str], list[str]]:
+    """The lines a program shows on impl and on torch; without torch the test is skipped."""
+    torch = pytest.importorskip("torch")
+    return lines(impl, program), lines(torch, program)
+
+
 def shown(torch: Any, value: Any) -> str:
-    """A tensor with its strides, history and version; of others the text."""
+    """A tensor with its shape, values, history and version; of others the text."""
     if isinstance(value, (tuple, list)):
         return "[" + ", ".join(shown(torch, entry) for entry in value) + "]"
     if not isinstance(value, torch.Tensor):

@@ -28,7 +28,6 @@ SHORT = 8
 SLICED = 12
 """Programs of a cause whose length is looked at, at most: finding it needs their syntax."""
 
-
 MOSTLY = 0.75
 """Share of a rule's programs that diverge, from which on the rule is a likely one."""
 
@@ -67,7 +66,7 @@ def best(
 
     - are of a rule: findings and samples say less than a chapter does;
     - contradict a comment of the program: elsewhere the rule is about something else;
-    - are told in SHORT lines;
+    - are told in SHORT lines, which is asked of the SLICED likeliest;
     - are of a chapter of which another program has the cause;
     - are of a rule of which most programs diverge, be it in another way,
 

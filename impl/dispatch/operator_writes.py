@@ -189,22 +189,8 @@ class OperatorWrites(OutputLayout):
         if self.validated_numbers:
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)
-        record = None
-        if self.node_name == "NotImplemented" and isinstance(out, Tensor):
-            given = [a for a in args if isinstance(a, Tensor)]
-            record = underived_write(f"aten::{self.name}", given, (out,))
-        else:
-            linked = mask != 0 or (self.list_edges and self._links_list(args))
-            plain = not self.grad_inputs or all_inference((args, out))
-            check_out(self.name, out, linked, plain)
-        prepares = self._meta_function is not None or self._prepares_out is not None
-        if prepares and not self._prepares_late:
-            raws = self._prepared(out, args, raws)
-        if self._validate_out is not None:
-            self._check_out(out, raws)
-        self._check_memory_of_out(out, args)
-        if prepares and self._prepares_late:
-            raws = self._prepared(out, args, raws)
+        record = self._recorded_out(out, args, mask)
+        raws = self._admitted(out, args, raws)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         # TensorIterator does not resize an output that is an operand, too.
         resizes = not (self.elementwise and any(value is out for value in present))
@@ -224,6 +210,28 @@ class OperatorWrites(OutputLayout):
         if record is not None:
             record()
         return out
+
+    def _recorded_out(self, out, args, mask: int):
+        """The recording of a write to `out=` by an operator without a derivative; None of one that
+        has a derivative, which refuses `out=` where something requires grad."""
+        if self.node_name == "NotImplemented" and isinstance(out, Tensor):
+            given = [a for a in args if isinstance(a, Tensor)]
+            return underived_write(f"aten::{self.name}", given, (out,))
+        linked = mask != 0 or (self.list_edges and self._links_list(args))
+        plain = not self.grad_inputs or all_inference((args, out))
+        check_out(self.name, out, linked, plain)
+        return None
+
+    def _admitted(self, out: Tensor, args, raws):
+        """The raw arguments after `out=` has passed the checks of its dtype and memory, and has
+        been prepared before these or after them."""
+        prepares = self._meta_function is not None or self._prepares_out is not None
+        if prepares and not self._prepares_late:
+            raws = self._prepared(out, args, raws)
+        if self._validate_out is not None:
+            self._check_out(out, raws)
+        self._check_memory_of_out(out, args)
+        return self._prepared(out, args, raws) if prepares and self._prepares_late else raws
 
     def _prepared(self, out: Tensor, args, raws):
         """The raw arguments after `out=`, which may be one of them, has got the shape of the result

@@ -188,8 +188,7 @@ def warn_discarded(out: Tensor, common: np.dtype) -> None:
 def fill_out(out: Tensor, value) -> None:
     """Store a factory's value in `out`, which is resized to its shape without a warning if it has
     another one; it may be on the meta device, or expanded."""
-    if out._raw.shape != np.shape(value):
-        resize(out, np.shape(value), None)
+    resize(out, np.shape(value))
     check_cast(value.dtype, out._raw.dtype)
     write(out, value)
 
@@ -287,7 +286,7 @@ def like_tuple(result: tuple, values: list) -> tuple:
     return getattr(type(result), "out_type", tuple)(values)
 
 
-def working_dtype(name: str, out, dtype, *inputs, text: str | None = None, shape=None):
+def working_dtype(name: str, out, dtype, input: Tensor, shape, text: str | None = None):
     """The dtype that a reduction computes in (ATen's infer_dtype_from_optional): `dtype`, or where
     that is None the dtype of `out=`.
 
@@ -297,14 +296,13 @@ def working_dtype(name: str, out, dtype, *inputs, text: str | None = None, shape
     """
     if not isinstance(out, Tensor):
         return dtype
-    check_out(name, out, any(requires_grad(value) for value in inputs))
-    sizes = None if shape is None else shape()
+    check_out(name, out, requires_grad(input))
+    sizes = shape()
     if dtype is not None and dtype is not out.dtype:
         if text:
             raise RuntimeError(text.format(dtype.legacy, out.dtype.legacy))
         check_dtypes((out,), dtype)
-    if sizes is not None:
-        fit(out, sizes)
+    fit(out, sizes)
     return out.dtype
 
 
@@ -330,7 +328,8 @@ def stored_reduction(name: str, out, input: Tensor, compute, start=0):
     if out is None:
         return result
     same = (out._raw.shape, out._raw.dtype) == (result._raw.shape, result._raw.dtype)
-    if out is input and not same and out._raw.ndim:  # which has its new shape when it is read
+    if out is input and not same and out._raw.ndim:
+        # It was resized before it is read, so that nothing is added to the number.
         write(out, np.full_like(out._raw, start))
         return out
     if same and share_memory(input, out):

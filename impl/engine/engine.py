@@ -22,6 +22,7 @@ from impl.engine.input_buffer import InputBuffer, InputBuffers
 from impl.engine.ready_queue import ReadyQueue
 from impl.graph import anomaly_mode
 from impl.graph.input_metadata import meets
+from impl.tensor.batched_tensor import physical
 
 
 class GraphTask(GeneralStep):
@@ -90,7 +91,7 @@ class GraphTask(GeneralStep):
         with anomaly_mode.watch(node):
             result = self.call_function(node, grads, needed)
             if result is not None:
-                anomaly_mode.check(node, result[0])
+                anomaly_mode.check(node, map(physical, result[0]))
             return result
 
     def validate_roots(self, roots) -> list:

@@ -14,16 +14,15 @@ from typing import Any
 
 from impl.core.grad_mode import no_grad
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides, strided
 from impl.func.arguments import Arguments
 from impl.func.levels import Transform
 from impl.graph.edge import gradient_edge
 from impl.tensor import forward_grad
-from impl.tensor.aliases import alias
+from impl.tensor.aliases import alias, on_copied_memory
 from impl.tensor.batched_tensor import hidden, physical
-from impl.tensor.geometry import Geometry, elements, geometry
+from impl.tensor.geometry import Geometry, geometry
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor
 from impl.tensor.views import as_view
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -44,8 +43,8 @@ class FunctionalLevel(Transform):
     def __init__(self, keeps_views: bool) -> None:
         self.keeps_views = keeps_views
         self.arguments = Arguments()
-        self._originals: list[tuple[Tensor, Tensor]] = []  # copies and arguments
-        self._pairs: list[tuple[Tensor, Tensor, int]] = []  # their values, and the copies' versions
+        self._copies: list[tuple[Tensor, Tensor, int]] = []
+        """The copies, the arguments that they are of, and the copies' versions before."""
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -61,25 +60,21 @@ class FunctionalLevel(Transform):
         """A copy of a tensor with its history, for the function; other values as they are."""
         if not isinstance(value, Tensor):
             return value
-        source = physical(value)
-        copy = _copied(source)
-        _take_history(copy, source)
-        self._pairs.append((copy, source, copy._storage.version))
-        made = copy if source is value else hidden(copy, value)
-        self._originals.append((made, value))
+        made = _copied(value)
+        self._copies.append((made, value, physical(made)._storage.version))
         return made
 
     def held(self, tensor: Tensor) -> Tensor:
         """The argument, of a copy that is not written; any other tensor as it is."""
-        for copy, source, version in self._pairs:
-            if tensor is copy and copy._storage.version == version:
-                return source
+        for made, value, version in self._copies:
+            if tensor is physical(made) and tensor._storage.version == version:
+                return physical(value)
         return tensor
 
     def write_back(self) -> None:
         """Copy the values of written arguments to the caller's."""
-        for (made, value), (copy, _, version) in zip(self._originals, self._pairs, strict=True):
-            if copy._storage.version != version:
+        for made, value, version in self._copies:
+            if physical(made)._storage.version != version:
                 if made.shape != value.shape:
                     value.resize_(made.shape)
                 value.copy_(made)
@@ -90,15 +85,15 @@ class FunctionalLevel(Transform):
         if not isinstance(value, Tensor):
             return value
         result = physical(value)
-        for (made, original), (copy, source, version) in zip(
-            self._originals, self._pairs, strict=True
-        ):
+        for made, original, version in self._copies:
+            copy = physical(made)
             if result._storage is not copy._storage:
                 continue
             if copy._storage.version == version:
                 if value is made:
                     return original
-                return hidden(_view(result, source, copy), value) if self.keeps_views else value
+                view = _view(result, physical(original), copy)
+                return hidden(view, value) if self.keeps_views else value
             own = _uncounted(_dense(result) if value is made else result)
             return hidden(as_view(own, own.detach()) if self.keeps_views else own, value)
         if result._version and self.holds(value):
@@ -106,69 +101,49 @@ class FunctionalLevel(Transform):
         return value
 
 
-def _copied(source: Tensor) -> Tensor:
-    """A tensor over a copy of the whole memory of another, with its sizes, strides and offset, so
-    that views of the one can be told from views of the other; its tangents are copies, too."""
-    with no_grad():
-        if source.is_meta or source.is_sparse:
-            copy = source.detach().clone()
-        else:
-            source._array()
-            memory = new(elements(source._storage, source._raw.dtype).copy())
-            copy = with_bits(alias(memory, geometry(source)), *conj_neg_bits(source))
-        forward_grad.pass_on(source, copy, _copied_tangent)
-    return copy
-
-
-def _copied_tangent(tangent: Tensor) -> Tensor:
-    value = physical(tangent)
-    copy = _copied(value)
-    _take_history(copy, value)
-    return hidden(copy, tangent)
-
-
-def _take_history(to: Tensor, source: Tensor) -> None:
+def _standing_for(source: Tensor, made: Tensor, tangent: Callable | None = None) -> Tensor:
+    """A new tensor with the history and the tangents of another; a `tangent` is made of each, if
+    such a function is given."""
+    made._tangents = None
+    forward_grad.pass_on(source, made, tangent)
     edge = gradient_edge(source) if STATE.enabled else None
     if edge is not None:
-        to._node, to._nr = edge
+        made._node, made._nr = edge
+    return made
+
+
+def _copied(value: Tensor) -> Tensor:
+    """A tensor over a copy of the whole memory of another, so that views of the one can be told
+    from views of the other; its tangents are copies, too."""
+    source = physical(value)
+    with no_grad():
+        whole = not (source.is_meta or source.is_sparse)
+        copy = on_copied_memory(source) if whole else source.detach().clone()
+    return hidden(_standing_for(source, copy, _copied), value)
 
 
 def _view(result: Tensor, source: Tensor, copy: Tensor) -> Tensor:
     """A result over the memory of an argument instead of its copy."""
     sizes, strides, offset = geometry(result)
-    kind = result._raw.dtype
-    if source.is_meta or source.is_sparse:
-        place = Geometry(sizes, strides, source._offset + offset - copy._offset)
-        seen = alias(source, place)
-    else:
-        seen = new(strided(elements(source._storage, kind), sizes, strides, offset))
-        seen._storage, seen._offset = source._storage, offset
-        seen._strides = None if strides == contiguous_strides(sizes) else strides
+    place = Geometry(sizes, strides, source._offset + offset - copy._offset)
+    reread = result._raw.dtype != source._raw.dtype
+    seen = alias(source, place, result._raw.dtype if reread else None)
+    if conj_neg_bits(seen) != conj_neg_bits(result):
         seen = with_bits(seen, *conj_neg_bits(result))
-    forward_grad.pass_on(result, seen)
-    if result._view is None:  # a detached one
-        return seen
-    _take_history(seen, result)
-    return as_view(seen, source)
+    seen = _standing_for(result, seen)
+    return seen if result._view is None else as_view(seen, source)  # of a detached one no view
 
 
 def _dense(written: Tensor) -> Tensor:
     """The result of the operator that torch applies out of place to an argument that is written."""
     with no_grad():
         made = written.detach().clone()
-    forward_grad.pass_on(written, made)
-    _take_history(made, written)
-    return made
+    return _standing_for(written, made)
 
 
 def _uncounted(result: Tensor) -> Tensor:
     """A result whose version is its own: torch counts no writes to functional tensors."""
-    own = result.detach()
-    own._storage = result._storage.sharing()
-    own._tangents = None
-    forward_grad.pass_on(result, own)
-    _take_history(own, result)
-    return own
+    return _standing_for(result, result.data)
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:

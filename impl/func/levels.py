@@ -325,10 +325,6 @@ class Level(Transform):
             if left != edges:
                 node._set_next_edges(left)
 
-    def primal(self, tensor: Tensor) -> Tensor:
-        """A tensor without the graph of this level, which stands for its tangent."""
-        return self._for_caller(tensor)
-
     def held(self, tensor: Tensor) -> Tensor:
         """A tensor without the graph of this level."""
         return self._for_caller(tensor)

@@ -57,11 +57,11 @@ class _Trace:
         smooth = [o for o in self.reached if not isinstance(o, Parameter)]
         seeds = [level.raised(zeros_like(output)) for output in smooth]
         pushed = iter(pulled(level, pulled(level, smooth, self.leaves, seeds), seeds, tangents))
-        reached = iter(
-            [one if isinstance(one, Parameter) else _own(next(pushed), tangents)]
+        reached = (
+            one if isinstance(one, Parameter) else _own(next(pushed), tangents)
             for one in self.reached
         )
-        return [next(reached)[0] if isinstance(o, Tensor) else o for o in self.outputs]
+        return [next(reached) if isinstance(o, Tensor) else o for o in self.outputs]
 
 
 def _own(pushed: Tensor, tangents: list) -> Tensor:

@@ -126,8 +126,6 @@ def check(node, gradients) -> None:
     for position, gradient in enumerate(gradients):
         if gradient is None:
             continue
-        while (value := getattr(gradient, "_value", None)) is not None:
-            gradient = value  # of a batched tensor: that of all examples
         raw = gradient if isinstance(gradient, (np.ndarray, np.generic)) else gradient._raw
         if np.isnan(raw).any():
             raise RuntimeError(

@@ -14,7 +14,7 @@ from impl.core.strides import contiguous_strides, strided
 from impl.tensor.batched_tensor import refuse_data
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
-from impl.tensor.tensor import Tensor, blank, requires_grad
+from impl.tensor.tensor import Tensor, blank, new, requires_grad
 
 
 def alias(tensor: Tensor, target: Geometry, dtype: np.dtype | None = None) -> Tensor:
@@ -40,6 +40,14 @@ def alias(tensor: Tensor, target: Geometry, dtype: np.dtype | None = None) -> Te
     return (
         with_bits(result, *conj_neg_bits(tensor)) if isinstance(tensor, LazyConjTensor) else result
     )
+
+
+def on_copied_memory(tensor: Tensor) -> Tensor:
+    """A tensor over a copy of the whole memory of another, with its sizes, strides, offset, and
+    conj and neg bits, but without history."""
+    tensor._array()
+    memory = new(elements(tensor._storage, tensor._raw.dtype).copy())
+    return with_bits(alias(memory, geometry(tensor)), *conj_neg_bits(tensor))
 
 
 @method_of(Tensor)

@@ -64,8 +64,7 @@ def full(size, fill_value, *, dtype=None, out=None):
         kind = dtypes.dtype_of_number(fill_value)
     if out is None:
         return filled(size, fill_value, (dtype or kind).numpy)
-    if out._raw.shape != tuple(size):
-        resize(out, tuple(size))
+    resize(out, tuple(size))
     fill_out(out, filled(size, fill_value, out._raw.dtype))
     return out
 

@@ -131,7 +131,7 @@ def randperm(n, *, generator=None, dtype=None, out=None):
         raise negative_size([n]) if out is None else RuntimeError(f"n must be non-negative, got{n}")
     if d.category == dtypes.INTEGRAL and n - 1 > np.iinfo(d.numpy).max:
         raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")
-    if out is not None and out._raw.shape != (n,):
+    if out is not None:
         resize(out, (n,))
     if d.category in (dtypes.BOOL, dtypes.COMPLEX):
         raise not_implemented("randperm", d)

@@ -64,9 +64,15 @@ def set_matrices(out, shape, dtype) -> None:
     set_output(out, shape, dtype, column_major_strides(shape))
 
 
+def solution_shape(A, B) -> tuple[int, ...]:
+    """The shape of the solution of a system of equations: matrices of the sizes of B, of the
+    batches of both."""
+    return (*broadcast_shapes(A.shape[:-2], B.shape[:-2]), *B.shape[-2:])
+
+
 def set_solution(out, A, B, column_major: bool = True) -> None:
     """`set_output` for the solution of a system of equations, matrices of the sizes of B."""
-    shape = (*broadcast_shapes(A.shape[:-2], B.shape[:-2]), *B.shape[-2:])
+    shape = solution_shape(A, B)
     set_output(out, shape, B.dtype, column_major_strides(shape) if column_major else None)
 
 

@@ -10,6 +10,7 @@ from impl.core.meta_arrays import reduced_shape
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import copy_out, fit, refuse_links, store_exactly
+from impl.operators.linalg import lapack
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
@@ -64,10 +65,7 @@ norm_all.forward(
 
 def check_norm(input: Tensor) -> None:
     """Raise what `linalg.matrix_norm` raises before it looks at `out=`."""
-    if input._raw.ndim < 2:
-        raise RuntimeError(
-            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
-        )
+    lapack.check_matrices("linalg.matrix_norm", input._raw)
     check_floating("linalg.matrix_norm", input._raw, low_precision=False)
 
 

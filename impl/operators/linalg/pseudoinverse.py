@@ -42,15 +42,11 @@ def _tolerance(name: str, argument: str, value, kind: np.dtype):
         return None
     if not isinstance(value, Tensor):
         return np.asarray(value).astype(kind)
-    _refuse_complex(name, argument, value)
-    return value._raw.astype(kind)
-
-
-def _refuse_complex(name: str, argument: str, value) -> None:
-    if isinstance(value, Tensor) and value.dtype.category == COMPLEX:
+    if value.dtype.category == COMPLEX:
         raise RuntimeError(
             f"{name}: {argument} tensor of complex type is not supported. Got {value.dtype.legacy}"
         )
+    return value._raw.astype(kind)
 
 
 def _tolerances(name: str, A: Tensor, atol, rtol, label: str = "rtol") -> tuple:
@@ -184,7 +180,6 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         )
     if rcond is not None:
         atol, rtol = 0.0, rcond
-        _refuse_complex("torch.linalg.pinv", "rcond", rcond)
     if hermitian and A._raw.size:
         lapack.check_square("linalg.eigh", A._raw)
     label = "rtol" if rcond is None else "rcond"

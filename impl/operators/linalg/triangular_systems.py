@@ -14,7 +14,6 @@ from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
-from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, written
 from impl.dispatch.out import check_same, fit, named_out, stored
 from impl.kernels.casting import converted, discards
@@ -86,8 +85,7 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
     """
     lapack.check_equation("linalg.solve_triangular", input._raw, B._raw, left)
     if out is not None:
-        batch = broadcast_shapes(input._raw.shape[:-2], B._raw.shape[:-2])
-        shape = (*batch, *B._raw.shape[-2:])
+        shape = lapack.solution_shape(input._raw, B._raw)
         fit(out, shape, lapack.column_major_strides(shape))
     if discards(B._raw.dtype, (input if out is None else out)._raw.dtype):
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
@@ -168,9 +166,8 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
             )
     check_together("triangular_solve", input._raw, A._raw)
     if out is not None:
-        batch = broadcast_shapes(A._raw.shape[:-2], input._raw.shape[:-2])
-        for one, given in zip(out, (input._raw, A._raw), strict=True):
-            lapack.set_matrices(one, (*batch, *given.shape[-2:]), given.dtype)
+        lapack.set_solution(out[0], A._raw, input._raw)
+        lapack.set_solution(out[1], input._raw, A._raw)  # A, broadcast
         warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     result = Solution(triangular_solve_pair(input, A, upper, transpose, unitriangular))
     if out is None:

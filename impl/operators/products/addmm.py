@@ -319,8 +319,7 @@ def _addbmm_base(self, batch1, batch2):
 def _copy_base(out, self, batch1, batch2, beta, alpha):
     """Copy the added tensor to `out=`, to which one matrix product after the other is added."""
     base = _addbmm_base(self, batch1, batch2)
-    if out._raw.shape != base.shape:
-        resize(out, base.shape)
+    resize(out, base.shape)
     if beta == 0:
         return [np.zeros(base.shape, out._raw.dtype), batch1, batch2, beta, alpha]
     if discards(base.dtype, out._raw.dtype) and base.size:

@@ -94,6 +94,6 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     _check(input, num_samples, replacement)
     draw = _put_back if replacement and num_samples > 1 else _races
     result = draw(input, num_samples, generator)
-    if out is not None and out._raw.shape != result._raw.shape:
+    if out is not None:
         resize(out, result._raw.shape)
     return result if out is None else store("multinomial", out, result)

@@ -263,14 +263,20 @@ def _check_dtype(name: str, input, dim, dtype) -> None:
         refuse_integer_result(input, dtype)
 
 
-def _sizes(input, dim):
-    """A function that returns the shape of the result; it raises for a dimension out of range."""
+def _accumulated(op, name: str, input, dim, dtype, out):
+    """The result of `cumsum` or `cumprod`, in `out=` where that is given."""
 
     def shape():
         wrap_dim(dim, input._raw.ndim)
         return input._raw.shape
 
-    return shape
+    if out is not None:
+        dtype = working_dtype(name, out, dtype, input, shape)
+        if dtype is bool_ and not input._raw.size:
+            fill_out(out, np.zeros(out._raw.shape, np.bool_))
+            return out
+    _check_dtype(name, input, dim, dtype)
+    return stored_elementwise(name, out, input, op(input, dim, dtype))
 
 
 @function()
@@ -281,13 +287,7 @@ def cumsum(input, dim, *, dtype=None, out=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    shape = None if out is None else _sizes(input, dim)
-    dtype = working_dtype("cumsum", out, dtype, input, shape=shape)
-    if out is not None and dtype is bool_ and not input._raw.size:
-        fill_out(out, np.zeros(out._raw.shape, np.bool_))
-        return out
-    _check_dtype("cumsum", input, dim, dtype)
-    return stored_elementwise("cumsum", out, input, cumsum_along(input, dim, dtype))
+    return _accumulated(cumsum_along, "cumsum", input, dim, dtype, out)
 
 
 @function()
@@ -298,13 +298,7 @@ def cumprod(input, dim, *, dtype=None, out=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    shape = None if out is None else _sizes(input, dim)
-    dtype = working_dtype("cumprod", out, dtype, input, shape=shape)
-    if out is not None and dtype is bool_ and not input._raw.size:
-        fill_out(out, np.zeros(out._raw.shape, np.bool_))
-        return out
-    _check_dtype("cumprod", input, dim, dtype)
-    return stored_elementwise("cumprod", out, input, cumprod_along(input, dim, dtype))
+    return _accumulated(cumprod_along, "cumprod", input, dim, dtype, out)
 
 
 _same_dtype = typed_out("expected scalar_type {0.legacy} but found {1.legacy}")

@@ -151,8 +151,9 @@ def _sizes(input, dim, keepdim: bool):
 @named_out("sum")
 def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
-    shape = None if out is None else _sizes(input, dim, keepdim)
-    dtype = working_dtype("sum", out, dtype, input, shape=shape)
+    if out is not None:
+        shape = _sizes(input, dim, keepdim)
+        dtype = working_dtype("sum", out, dtype, input, shape)
     refuse_integer_result(input, dtype)
 
     def compute():
@@ -236,8 +237,9 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     if kind.category < FLOATING:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise NotImplementedError(_no_mean("mean", kind, what))
-    shape = None if out is None else _sizes(input, dim, keepdim)
-    dtype = working_dtype("mean", out, dtype, input, shape=shape)
+    if out is not None:
+        shape = _sizes(input, dim, keepdim)
+        dtype = working_dtype("mean", out, dtype, input, shape)
     if dtype is not None:
         whole = dtype.category < FLOATING
         check_cast(get_default_dtype().numpy if whole else dtype.numpy, dtype.numpy)
@@ -291,8 +293,9 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
         raise NotImplementedError(_NO_COMPLEX_NANSUM)
     text = "nansum: provided dtype must match dtype of result. Got {1} and {0}."
     sums = input.dtype.category <= INTEGRAL  # which ATen passes to sum
-    shape = None if out is None else _sizes(input, dim, keepdim)
-    dtype = working_dtype("nansum", out, dtype, input, text=None if sums else text, shape=shape)
+    if out is not None:
+        shape = _sizes(input, dim, keepdim)
+        dtype = working_dtype("nansum", out, dtype, input, shape, text=None if sums else text)
     if out is not None and out.dtype.category != FLOATING and not sums:
         if not input._raw.size:
             fill_out(out, np.zeros(out._raw.shape, out._raw.dtype))
@@ -437,8 +440,9 @@ prod_dim.forward(
 @named_out("prod")
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or over one dimension (torch.prod)."""
-    shape = None if out is None else _sizes(input, dim, keepdim)
-    dtype = working_dtype("prod", out, dtype, input, shape=shape)
+    if out is not None:
+        shape = _sizes(input, dim, keepdim)
+        dtype = working_dtype("prod", out, dtype, input, shape)
     refuse_integer_result(input, dtype)
 
     def compute():

@@ -381,8 +381,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
 def _store_ranked(name: str, out, result):
     """Store values and indices in `out=`, both of which have got their dimension too many."""
     for one, value in zip(out, result, strict=True):
-        if one._raw.shape != value._raw.shape:
-            resize(one, value._raw.shape)
+        resize(one, value._raw.shape)
     return store(name, out, result)
 
 

@@ -20,8 +20,8 @@ from impl.dispatch.out import store_resized
 from impl.dispatch.record import underived_out
 from impl.kernels.casting import converted, discards
 from impl.operators.views.as_strided import as_strided
-from impl.tensor.aliases import alias
-from impl.tensor.geometry import check_bounds, elements, geometry
+from impl.tensor.aliases import alias, on_copied_memory
+from impl.tensor.geometry import check_bounds, geometry
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.memory_overlap import check_overlap
 from impl.tensor.tensor import Tensor, new, requires_grad
@@ -34,8 +34,7 @@ def _with_its_memory(tensor: Tensor) -> Tensor:
     """
     if isinstance(tensor, LazyConjTensor) or has_zero_strides(tensor._raw.shape, tensor.stride()):
         return new(np.array(tensor._raw, order="C"))
-    tensor._array()
-    return alias(new(elements(tensor._storage, tensor._raw.dtype).copy()), geometry(tensor))
+    return on_copied_memory(tensor)
 
 
 def _check_fits(part, src) -> None:
