@@ -471,6 +471,12 @@ ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gr
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 META_ITEM = "Tensor.item() cannot be called on meta tensors"
+TRACED = (
+    "It appears that you're trying to get value out of a tracing tensor with aten.{}.default - "
+    "erroring out! It's likely that this is caused by data-dependent control flow or similar.  It "
+    "may be possible to trace this with dynamic shapes; try setting tracing_mode='symbolic' in "
+    "your make_fx call."
+)
 META_NUMPY = (
     "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
     "memory first."

@@ -25,7 +25,7 @@ def __repr__(self, *, tensor_contents=None) -> str:
 @method_of(Tensor)
 def __format__(self, spec: str) -> str:
     if self._raw.ndim == 0 and not self.is_meta and type(self).__name__ == Tensor.__name__:
-        return format(self.item(), spec)
+        return format(self.detach().item(), spec)
     return object.__format__(self, spec)
 
 

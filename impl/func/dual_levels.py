@@ -64,13 +64,14 @@ class TracedLevel(DualLevel):
     """One run of a function that is linearized: its tangents are recorded, as functions of those of
     the inputs, and it may write captured tensors."""
 
-    records = True
+    records = tracing = True
     wraps = composes = False
 
     def __init__(self, tape: Level) -> None:
         """`tape` records the tangents."""
         super().__init__()
         self.tape = tape
+        self._constants: dict[int, Tensor] = {}  # by id, and kept alive
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -82,6 +83,24 @@ class TracedLevel(DualLevel):
                 yield
         finally:
             self.tape.running, self.tape.until = False, self.until
+
+    def traces(self, tensor: Tensor) -> bool:
+        """Whether the function has computed a value: what it is given by the caller, and constants
+        of its own, it may read."""
+        return self.has_made(tensor) and id(tensor) not in self._constants
+
+    def note_constant(self, tensor: Tensor) -> None:
+        """Let the function read a single element."""
+        if tensor._raw.size <= 1:
+            self._constants[id(tensor)] = tensor
+
+    def note_computed(self, args: tuple, outputs: tuple) -> None:
+        """Let the function read single elements that are computed of constants."""
+        inputs = [one for one in args if isinstance(one, Tensor)]
+        constant = any(id(one) in self._constants for one in inputs)
+        if constant and not any(map(self.traces, inputs)):
+            for output in outputs:
+                self.note_constant(output)
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the transforms outside own it: there is no wrapper at this level in torch."""

@@ -60,6 +60,9 @@ class Transform:
     composes = True
     """Whether it stands for an interpreter of functorch, in which dropout is composed."""
 
+    tracing = False
+    """Whether torch traces the function, which may read only constants."""
+
     functional = False
     """Whether it wraps tensors in functional ones."""
 
@@ -82,6 +85,16 @@ class Transform:
     def held(self, tensor: Tensor) -> Tensor:
         """The tensor that the wrapper of this transform holds in torch."""
         return tensor
+
+    def traces(self, tensor: Tensor) -> bool:
+        """Whether a value is one that a traced function has computed, which it may not read."""
+        return False
+
+    def note_constant(self, tensor: Tensor) -> None:
+        """Take note of a tensor of given numbers."""
+
+    def note_computed(self, args: tuple, outputs: tuple) -> None:
+        """Take note of what an operator computed of its arguments."""
 
     def tracks(self, tensor: Tensor) -> bool:
         """Whether the graph of a tensor leads to an input of this transform, or to another leaf of

@@ -37,6 +37,14 @@ _ITEM = (
     ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
     "is occurring somewhere inside PyTorch internals, please file a bug report."
 )
+_ITEM_OR_CONTROL_FLOW = (
+    "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a "
+    "Tensor in some data-dependent control flow or (3) encountering this error in PyTorch "
+    "internals. For (1): we don't support vmap over calling .item() on a Tensor, please try to "
+    "rewrite what you're doing with other operations. For (2): we don't support data-dependent "
+    "control flow in vmap yet, please file an issue at https://github.com/pytorch/pytorch/issues . "
+    "For (3): please file an issue."
+)
 _CONTROL_FLOW = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
     "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
@@ -174,12 +182,16 @@ class BatchedTensor(Tensor):
 
     def item(self):
         """Raises RuntimeError: the examples have different values."""
-        raise RuntimeError(_ITEM)
-
-    __float__ = __int__ = __index__ = __complex__ = item
+        if not self._is_wrapped():
+            raise RuntimeError(_ITEM)
+        if self._raw.size == 1:
+            raise RuntimeError(_ITEM_OR_CONTROL_FLOW)
+        return super().item()
 
     def __bool__(self) -> bool:
-        raise RuntimeError(_CONTROL_FLOW)
+        if not self._is_wrapped():
+            raise RuntimeError(_CONTROL_FLOW)
+        return bool(self.item()) if self._raw.size == 1 else super().__bool__()
 
     def data_ptr(self) -> int:
         """Raises RuntimeError: the memory is that of all examples."""
@@ -227,6 +239,12 @@ def _within(tensor: BatchedTensor) -> tuple:
     """The transforms that run, or of which a pass runs, within the `vmap` of a batched tensor."""
     every = (*STATE.transforms, *STATE.passes)
     return tuple(t for t in every if t.serial > tensor._level.serial)
+
+
+def is_index_of_examples(index: Tensor) -> bool:
+    """Whether an index without dimensions is one for each example of a `vmap`. One in the wrapper
+    of a transform within the `vmap` is none: torch reads it as a number."""
+    return isinstance(index, BatchedTensor) and not index._is_wrapped()
 
 
 def physical(tensor: Tensor) -> Tensor:

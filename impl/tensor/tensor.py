@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -304,14 +306,16 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     # -- to Python --------------------------------------------------------------------------
 
     def item(self):
-        """The only element as a Python number. Raises RuntimeError for more than one, and on the
-        meta device."""
+        """The only element as a Python number. Raises RuntimeError for more than one, on the meta
+        device, and for a value that a function of `linearize` computes."""
         if self._raw.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
             )
         if type(self._raw) is MetaArray:
             raise RuntimeError(messages.META_ITEM)
+        if STATE.transforms:
+            check_not_traced(self)
         return _python(self._raw.reshape(()))
 
     def tolist(self):
@@ -356,6 +360,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         if type(self._raw) is MetaArray:
             raise RuntimeError(messages.META_ITEM)
+        if STATE.transforms:
+            check_not_traced(self)
         return bool(self._raw.reshape(()))
 
     def __float__(self) -> float:
@@ -423,6 +429,32 @@ def is_wrapped(tensor: Tensor) -> bool:
     """Whether a tensor is a wrapper in torch: one that was made in a transform of differentiation
     that runs, or is an argument of it."""
     return any(transform.holds(tensor) for transform in STATE.transforms)
+
+
+def check_not_traced(tensor: Tensor, operator: str = "_local_scalar_dense") -> None:
+    """Raise RuntimeError if an operator reads a value that a traced function has computed."""
+    if any(transform.traces(tensor) for transform in STATE.transforms):
+        raise RuntimeError(messages.TRACED.format(operator))
+
+
+@contextmanager
+def reading_traced() -> Iterator[None]:
+    """Let values be read that traced functions have computed, for the duration of a block."""
+    before = STATE.transforms
+    STATE.transforms = tuple(one for one in before if not one.tracing)
+    try:
+        yield
+    finally:
+        STATE.transforms = before
+
+
+def new_constant(raw) -> Tensor:
+    """A tensor over a new raw value that is given as Python numbers: traced functions may read
+    it."""
+    made = new(raw)
+    for transform in STATE.transforms:
+        transform.note_constant(made)
+    return made
 
 
 def dense_meta(tensor: Tensor):

@@ -16,7 +16,7 @@ from impl.core.strides import contiguous_strides, element_strides, extent, unbox
 from impl.factories.creation.literals import array_of, unsupported
 from impl.factories.creation.options import check_place, flagged, publish
 from impl.factories.creation.placement import place_of, placed
-from impl.tensor.tensor import Tensor, blank, new
+from impl.tensor.tensor import Tensor, blank, new, new_constant
 from impl.tensor.torch_function import DisableTorchFunctionSubclass
 
 COPY_WARNING = (
@@ -45,7 +45,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         return flagged("tensor", moved(array_copy(data, dtype), device), requires_grad)
     raw = array_of(data, dtype)
     check_place(device, pin_memory)
-    made = new(unboxed(raw))
+    made = new_constant(unboxed(raw))
     return flagged("tensor", moved(made, device), requires_grad)
 
 
@@ -90,7 +90,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
         return moved(shared if dtype is None else shared.to(dtype), device)
-    return moved(new(unboxed(array_of(data, dtype))), device)
+    return moved(new_constant(unboxed(array_of(data, dtype))), device)
 
 
 @publish

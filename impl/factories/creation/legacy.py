@@ -20,7 +20,7 @@ from impl.factories.creation.literals import array_of
 from impl.factories.creation.options import check_place, factory, flagged, listed, one_by_one
 from impl.factories.creation.placement import place_of
 from impl.factories.storages import TypedStorage
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor, new, new_constant
 
 
 def _new_constant(name: str, make):
@@ -64,7 +64,7 @@ def new_tensor(
     if isinstance(data, np.ndarray):
         made = array_copy(data, dtype or self.dtype)
     else:
-        made = new(array_of(data, dtype or self.dtype))
+        made = new_constant(array_of(data, dtype or self.dtype))
     return flagged("new_tensor", moved(made, place_of(device, self)), requires_grad)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
+from impl.core.state import STATE
 from impl.kernels.casting import converted, in_range, overflow
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, reading_traced
 
 
 def _is_sequence(data) -> bool:
@@ -159,7 +160,10 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
         d = _inferred(data) if shape else _scalar_dtype(data)
     flat: list = []
     _flatten(data, shape, 0, flat)
-    return stored(flat, d).reshape(shape)
+    if not STATE.transforms:
+        return stored(flat, d).reshape(shape)
+    with reading_traced():  # torch reads elements that are tensors below the mode that traces
+        return stored(flat, d).reshape(shape)
 
 
 def unsupported(d: np.dtype) -> str:

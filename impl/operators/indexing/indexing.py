@@ -23,7 +23,7 @@ from impl.operators.indexing.index_operators import check_mask, from_scalar, ind
 from impl.operators.indexing.index_writes import index_fill_
 from impl.operators.indexing.masking import masked_fill_
 from impl.operators.views import as_strided
-from impl.tensor.batched_tensor import BatchedTensor
+from impl.tensor.batched_tensor import is_index_of_examples
 from impl.tensor.overridable import OPERATORS
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.torch_function import ask, asked_for, asking
@@ -166,15 +166,15 @@ def _sliced(tensor: Tensor, items) -> tuple[Tensor, list]:
         else:
             item = item if isinstance(item, Tensor) else _as_index(item)
             raw = item._raw
-            if raw.ndim or isinstance(item, BatchedTensor):
+            if raw.ndim or is_index_of_examples(item):
                 indices[dim] = item
                 dim += raw.ndim if raw.dtype in (np.bool_, np.uint8) else 1
             elif raw.dtype in (np.bool_, np.uint8):
                 result = tensor_ops.unsqueeze(result, dim)
-                indices[dim] = _truth(bool(raw))
+                indices[dim] = _truth(bool(item.item()))
                 dim += 1
             elif raw.dtype.kind in "iu":
-                result = _select(result, dim, int(raw), position)
+                result = _select(result, dim, item.item(), position)
             else:
                 indices[dim] = item
                 dim += 1

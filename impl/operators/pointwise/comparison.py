@@ -10,6 +10,7 @@ from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, INTEGRAL
 from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS
+from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
@@ -19,7 +20,7 @@ from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.allocation import copied_layout
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, check_not_traced
 
 _COMPARISONS = {
     "eq": (np.equal, "equal to"),
@@ -221,6 +222,7 @@ bitwise_not.forward("unknown")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
     refuse_meta("equal", input, other)
+    _refuse_traced("equal", input, other)
     return bool(np.array_equal(input._raw, other._raw))
 
 
@@ -265,10 +267,16 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
     _check_close(input, other, rtol, atol)
+    _refuse_traced("allclose", input, other)
     every = np.all(close(input, other, rtol, atol, equal_nan)._raw)
     if is_meta(every):
         raise RuntimeError(messages.META_ITEM)
     return bool(every)
+
+
+def _refuse_traced(operator: str, *inputs: Tensor) -> None:
+    for tensor in inputs if STATE.transforms else ():
+        check_not_traced(tensor, operator)
 
 
 def _scalar(tensor: Tensor) -> str:

@@ -1,0 +1,84 @@
+"""Functions that read values, by numbers, conditions and indices, within transforms, on impl and on
+torch: the examples of `vmap` have none in common, and `linearize` reads only constants."""
+
+from __future__ import annotations
+
+import pytest
+from made_transforms import answers
+
+INDICES = {
+    "a computed one": "z[e.argmax()]",
+    "of the argument": "z[z.argmax()]",
+    "one of several": "z.expand(2, 2)[[0, 1], e.argmax()]",
+    "a truth": "z[z[0] > 0]",
+    "a bound": "z[e.argmax() :]",
+    "a place to write": "z.clone().__setitem__(e.argmax(), 1.0)",
+    "one for each example": "z[i]",
+    "one for all": "z[k[0]]",
+    "one for all, computed": "z[k[0] - 1]",
+}
+READINGS = (
+    "x.item()",
+    "bool(x)",
+    "int(x)",
+    "float(x)",
+    "complex(x)",
+    "x.__index__()",
+    "f'{x:.1f}'",
+)
+SIZES = ("torch.ones(2)", "torch.ones(2, 2)", "torch.ones(2, 0)", "torch.ones(2, 1).long()")
+TRACED = {
+    "an item": "z * z[0].item()",
+    "a condition": "z * 2 if z.sum() > 0 else z",
+    "an index": "z[z.argmax()]",
+    "a comparison": "z if torch.equal(z, z) else z * 2",
+    "closeness": "z * torch.allclose(z, z)",
+    "a number of an operator": "torch.add(z, z, alpha=z[0])",
+    "a format": "z * float(f'{c:.2f}')",
+    "an operand": "torch.tensor([z[0], 1.0]) * z",
+    "what is captured": "z * c.item()",
+    "a view of what is captured": "z * c.view(()).item()",
+    "what is computed of it": "z * (c + 1).item()",
+    "given numbers": "z * torch.tensor(2).item() + torch.as_tensor(3).item() + z.new_tensor(1)",
+    "what is computed of them": "z[torch.tensor(2) - 1] * (torch.tensor([2.0]) * 2 + c).item()",
+    "a sum of them": "z * torch.tensor([1, 2]).sum().item()",
+    "a filled tensor": "z * torch.zeros(()).item()",
+    "within grad": "func.grad(lambda y: (y * y[0].item()).sum())(z)",
+    "the text": "repr(z) and z",
+    "a list": "z * z.tolist()[0]",
+}
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "vjp", "no other transform"])
+@pytest.mark.parametrize("name", INDICES)
+def test_an_index_that_a_transform_in_vmap_wraps_is_read(name: str, transform: str):
+    within = {
+        "grad": "func.grad(lambda z: f(z, e, i).sum())(z)",
+        "jvp": "func.jvp(lambda z: f(z, e, i), (z,), (z,))",
+        "vjp": "func.vjp(lambda z: f(z, e, i), z)[0]",
+    }.get(transform, "f(z, e, i)")
+    program = f"""
+        e, k = torch.tensor([[1.0, 2.0], [5.0, 3.0]]), torch.tensor([1, 0])
+        f = lambda z, e, i: {INDICES[name]}
+        show(func.vmap(lambda z, e, i: {within})(e / 10, e, k))
+    """
+    mine, theirs = answers(program)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("reading", READINGS)
+def test_examples_are_not_read(reading: str, size: str):
+    for within in ("(x, {})", "func.vjp(lambda x: (x, {})[0], x)[0]"):
+        mine, theirs = answers(f"show(func.vmap(lambda x: {within.format(reading)})({size}))")
+        assert mine == theirs
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_linearize_reads_constants_only(name: str):
+    program = f"""
+        z, c = torch.tensor([1.0, 2.0]), torch.tensor([3.0])[0]
+        show(func.linearize(lambda z: {TRACED[name]}, z)[1](z))
+    """
+    mine, theirs = answers(program)
+    assert mine == theirs
