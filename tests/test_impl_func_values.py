@@ -82,3 +82,47 @@ def test_linearize_reads_constants_only(name: str):
     """
     mine, theirs = answers(program)
     assert mine == theirs
+
+
+ALIASES = ("c.detach()", "c.data", "c[0:].detach()", "c.detach()[0:]", "c.detach().view(2, 1).t()")
+TRANSFORMS = {
+    "grad": "func.grad(f)(z)",
+    "jvp": "func.jvp(f, (z,), (z,))",
+    "jacfwd": "func.jacfwd(f)(z)",
+    "vmap of grad": "func.vmap(func.grad(f))(z[None])",
+    "vmap in grad": "func.grad(lambda z: func.vmap(f)(z[None]).sum())(z)",
+    "grad in grad": "func.grad(lambda z: func.grad(f)(c).sum() * z.sum())(z)",
+    "vmap": "func.vmap(f)(z[None])",
+    "linearize": "func.linearize(f, z)[1](z)",
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("alias", ALIASES)
+def test_an_alias_of_a_captured_tensor_is_not_written(alias: str, transform: str):
+    program = f"""
+        c, z = torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.25])
+        def f(a):
+            {alias}.zero_()
+            return a.mul_(2).sum()
+        try:
+            show({TRANSFORMS[transform]})
+        finally:
+            show(c, z)
+    """
+    mine, theirs = answers(program)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("array", ["c.numpy()", "c.numpy(force=True)", "c.__array__()"])
+@pytest.mark.parametrize("transform", ["grad", "jvp", "vmap of grad", "vmap in grad", "vmap"])
+def test_an_array_of_a_captured_tensor_is_refused(array: str, transform: str):
+    program = f"""
+        c, z = torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.25])
+        def f(a):
+            {array}
+            return a.sum()
+        show({TRANSFORMS[transform]})
+    """
+    mine, theirs = answers(program)
+    assert mine == theirs

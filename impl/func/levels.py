@@ -162,8 +162,10 @@ def made_or_given(level: Any, tensor: Tensor) -> bool:
     differentiated, or a view of one that is."""
     if tensor._born < level.serial:
         return id(tensor) in level.given
-    base = None if tensor._view is None else tensor._view.base
-    return base is None or base._born >= level.serial or id(base) in level.given | level.bases
+    base = tensor if tensor._view is None else tensor._view.base
+    if base._detached_in == level.serial:
+        return False
+    return base._born >= level.serial or id(base) in level.given | level.bases
 
 
 class VmapLevel(Transform):

@@ -54,6 +54,10 @@ def on_copied_memory(tensor: Tensor) -> Tensor:
 def detach(self) -> Tensor:
     """An alias with the same storage and version counter, without history (torch.Tensor.detach)."""
     result = alias(self, geometry(self))
+    for transform in STATE.transforms:
+        if not transform.owns(self):
+            result._detached_in = transform.serial
+            break
     return inference_mode.detached(result) if self._inference else result
 
 

@@ -100,6 +100,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _detached = False  # whether detach_() was called, an error when unpacked as saved
     _inference = False  # whether an inference tensor
     _born = 0  # the serial number of the transform in which it was made, 0 outside
+    _detached_in = 0  # that of the transform in which it was detached from a captured tensor
 
     if TYPE_CHECKING:  # the operators' methods, which their modules attach
         data: Any
@@ -338,8 +339,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise TypeError(messages.META_NUMPY)
         if not force and STATE.enabled and requires_grad(self):
             raise RuntimeError(messages.NUMPY_REQUIRES_GRAD)
-        if STATE.transforms and is_wrapped(self):
-            raise RuntimeError(messages.NO_POINTER)
+        if any(transform.wraps for transform in STATE.transforms):
+            raise RuntimeError(messages.NO_POINTER)  # torch detaches it first, into a wrapper
         if not force and self._is_zerotensor():
             raise RuntimeError(
                 " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."
