@@ -118,7 +118,7 @@ class OperatorWrites(OutputLayout):
         tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)
         inplace.check(target, bool(tracked))
         if mask:
-            self._check_saved(args, mask)
+            self._check_saved((None, *args[1:]) if self.saves_target(mask) else args, mask)
         edges = self.edges(args, mask) if tracked else ()
         operands = [args[i] for i in self.guarded]
         memory = self.memory
@@ -332,7 +332,7 @@ class OperatorWrites(OutputLayout):
                 if self.elementwise and resizes and not self.grows:
                     self._fit_before_kernel(target, shape, present)
             written = getattr(error, "written", None)
-            if written is not None and not resizes:  # until there
+            if written is not None and np.shape(written) == target._raw.shape:  # until there
                 target._array()[...] = written
             raise
 

@@ -22,7 +22,7 @@ from impl.core.registry import array_ops, tensor_ops, tensor_ops_no_grad
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import address, owner_of
-from impl.core.strides import element_strides, empty_strided, strides_of
+from impl.core.strides import element_strides, empty_strided, owns_memory, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.core.zero_arrays import is_zeros
 from impl.kernels.sum_to import sum_to
@@ -32,7 +32,7 @@ from impl.tensor.allocation import preserved
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
 from impl.tensor.tensor import Tensor, new
-from impl.tensor.views import NO_GRAD, ViewMeta
+from impl.tensor.views import INFERENCE, NO_GRAD, ViewMeta
 
 
 class ArrayGradients:
@@ -82,7 +82,7 @@ class ArrayGradients:
             self.bases.setdefault(id(owner_of(tensor._array()[...])), tensor)
             return tensor.tracked()
         raw = tensor._raw
-        if type(raw) is not np.ndarray or (raw.base is None and _is_alone(tensor, raw)):
+        if type(raw) is not np.ndarray or (owns_memory(raw) and _is_alone(tensor, raw)):
             return raw
         view = raw[...]
         if tensor._memory is not None and (key := id(owner_of(view))) not in self.bases:
@@ -138,7 +138,7 @@ class ArrayGradients:
         known = self.given.get(id(raw))
         if known is not None:
             return known
-        if type(raw) is not np.ndarray or raw.base is None:
+        if type(raw) is not np.ndarray or owns_memory(raw):
             reference = self.shown.get(id(raw))
             tensor = None if reference is None else reference()
             if tensor is None or tensor._raw is not raw:
@@ -227,8 +227,13 @@ def _view(raw, tensor: Tensor, memory) -> Tensor:
     result = new(raw, strides_of(raw))
     result._storage = tensor._storage
     result._offset = (address(raw) - address(memory)) // raw.itemsize
+    if result._inference:
+        if tensor._inference:  # views of inference tensors have no base
+            return result
+        result._inference = result._uncounted = False
     base = tensor if tensor._view is None else tensor._view.base
-    result._view = ViewMeta(base, NO_GRAD, tensor._storage.version)
+    creation = INFERENCE if STATE.inference else NO_GRAD
+    result._view = ViewMeta(base, creation, tensor._storage.version)
     return result
 
 

@@ -10,11 +10,17 @@ import numpy as np
 from impl.core import messages
 from impl.core.ownership import is_unshared
 from impl.core.registry import tensor_ops
-from impl.core.strides import contiguous_strides, extent, has_zero_strides, strided
+from impl.core.strides import (
+    contiguous_strides,
+    empty_strided,
+    extent,
+    has_zero_strides,
+    strided,
+)
 from impl.graph.edge import gradient_edge
 from impl.graph.input_metadata import shape_and_dtype
 from impl.graph.node import Node, next_sequence
-from impl.tensor.geometry import Geometry, check_offset, geometry
+from impl.tensor.geometry import Geometry, check_offset, geometry, out_of_bounds
 from impl.tensor.tensor import Tensor, new
 
 
@@ -190,10 +196,15 @@ class CopySlices(Node):
             whole = np.array(gradient, order="C")
             flat = whole.reshape(-1)
         else:
-            flat = np.zeros(extent(base.shape, base.strides), gradient.dtype)
-            whole = strided(flat, base.shape, base.strides, 0)
+            whole = empty_strided(base.shape, base.strides, gradient.dtype)
             whole[...] = gradient
-        return whole, strided(flat, self._slice.shape, self._slice.strides, self._offset)
+            flat = whole if whole.base is None else np.asarray(whole.base)
+        target = self._slice._replace(offset=self._offset)
+        reach = 0 if 0 in target.shape else target.offset + extent(target.shape, target.strides)
+        if reach > flat.size:  # of a view that got other memory by set_
+            size = flat.itemsize
+            raise out_of_bounds(target, size, reach * size, flat.nbytes)
+        return whole, strided(flat, *target)
 
     def _of_slice(self, gradient, form, wanted) -> list:
         inner = self._fn

@@ -6,7 +6,7 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.autocast import fp32
-from impl.dispatch.out import same_dtype_out
+from impl.dispatch.out import fit, same_dtype_out
 from impl.operators.fourier.spectral import (
     BY_COUNT,
     BY_ROOT,
@@ -314,7 +314,8 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
         if out is None:
             return half.conj()
         same_dtype_out(half._raw.dtype, out._raw)
-        return out  # ATen does not write the conjugate to it
+        fit(half, out._raw.shape)
+        return out  # to which ATen does not write the conjugate, but resizes that to its shape
     half = FUNCTIONS["conj_physical"](half)
     return _applied(_fft_c2c, "ihfftn", out, half, dims[:-1], scale, False)
 

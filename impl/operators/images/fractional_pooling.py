@@ -79,7 +79,10 @@ def _check(raw, kernel, size, samples, ndim: int) -> None:
                 f"{[*raw.shape]} with dimension {dim} being empty."
             )
     rest = ndim - 2  # elements of the input that ATen keeps, in three dimensions
-    for side, n, k, m in zip(_SIDES[ndim], raw.shape[-ndim:], kernel, size, strict=True):
+    sides = [*zip(_SIDES[ndim], raw.shape[-ndim:], kernel, size, strict=True)]
+    if ndim == 3:
+        sides[1:] = sides[:0:-1]  # in three dimensions ATen looks at the width before the height
+    for side, n, k, m in sides:
         if k + m - 1 + rest > n:
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if min(size) < 0:

@@ -91,14 +91,20 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
         return result
     if alpha != 1:
         values = values * self.dtype.type(alpha)
-    # In half precision torch rounds after each addition in a vector, and once per sum in a matrix.
-    add = add_at if result.ndim > 1 else add_each_at
+    # In its first and last dimension torch adds as scatter_add does, else slice by slice, and to a
+    # vector element by element; then half precision is rounded after each addition, not each sum.
+    outer = result.ndim > 1 and dim in (0, result.ndim - 1)
+    scatters = outer and alpha == 1 and index.dtype == np.int64
+    add = add_at if scatters else add_each_at
     try:
-        if result.ndim > 1:
+        if scatters:
             check_along(places, dim, result.shape[dim])
         else:
-            check_in_self(places, result.shape[0])
-    except (IndexError, RuntimeError) as error:
+            check_in_self(places, result.shape[dim])
+    except RuntimeError as error:
+        known = np.where(places < 0, result.shape[dim], places)
+        raise stopped(error, result, slices(dim, known), values, add)  # noqa: B904
+    except IndexError as error:
         raise stopped_slices(error, result, dim, places, values, add)  # noqa: B904
     result = add(result, slices(dim, places), values)
     return result if self.ndim else result[0]
@@ -220,14 +226,22 @@ index_copy.gradient(
 index_copy.forward("reapplied")
 
 
-def _check_dtype(index) -> None:
+def _check_filled(self, index, value) -> None:
     if index.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if _loses_imaginary_part(self, value):
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
+
+
+def _loses_imaginary_part(self, value) -> bool:
+    return np.iscomplexobj(value) and self.dtype.kind != "c"
 
 
 def _filled_at(self, dim, index, value):
+    _check_filled(self, index, value)
     dim = wrap_dim(dim, self.ndim)
-    _check_dtype(index)
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     result = preserved(with_dims(self))
@@ -294,7 +308,7 @@ def _check_restrided(self, dim, index) -> None:
     views the tensor with that dimension's size as many as there are indices."""
     dim = wrap_dim(dim, self._raw.ndim)
     shape, strides = [*self._raw.shape], [*self.stride()]
-    if shape and not shape[dim] and index._raw.dtype == np.int64 and index._raw.ndim < 2:
+    if shape and not shape[dim] and index._raw.ndim < 2:
         shape[dim], strides[dim] = index._raw.size, 0
         check_bounds(self, Geometry(tuple(shape), tuple(strides), self._offset))
 
@@ -309,13 +323,9 @@ def _index_fill(call, self, dim, index, value):
             )
     else:
         op = index_fill_scalar
-    _check_dtype(index._raw)
-    is_complex = value.is_complex() if op is index_fill_tensor else isinstance(value, complex)
-    if is_complex and not self.is_complex():
-        raise RuntimeError(
-            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-        )
-    _check_restrided(self, dim, index)
+    number = value._raw if isinstance(value, Tensor) else value
+    if index._raw.dtype == np.int64 and not _loses_imaginary_part(self._raw, number):
+        _check_restrided(self, dim, index)
     return call(op)(self, dim, index, value)
 
 

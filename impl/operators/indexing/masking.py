@@ -118,6 +118,7 @@ def masked_fill(input, mask, value):
 def masked_fill_(self, mask, value):
     """`masked_fill` in place (torch.Tensor.masked_fill_)."""
     if not (isinstance(value, Tensor) and value._raw.ndim):
+        require_mask(mask._raw)
         broadcast_shapes(self._raw.shape, mask._raw.shape)
     return _masked_fill(lambda op: op.inplace, self, mask, value)
 

@@ -15,7 +15,7 @@ from impl.dispatch.gradient_plan import OfArguments
 from impl.dispatch.not_implemented import (
     no_derivative,
     refuse_gradient,
-    refuse_integers,
+    require_floating,
     require_scalar_type,
 )
 from impl.kernels.reduced_precision import widened
@@ -56,7 +56,7 @@ def native_batch_norm(
     momentum,
     eps,
 ) -> tuple:
-    refuse_integers(input, "batch_norm")
+    require_floating(input, "batch_norm")
     check_mixed(input, weight, bias, running_mean, running_var)
     _check_statistics(running_mean, running_var)
     check_parameters(input, "batch_norm", weight, bias, running_mean, running_var)

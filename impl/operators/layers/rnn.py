@@ -205,8 +205,8 @@ def _stacked(lasts):
 def _packed_lstm(data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional):
     """An LSTM over packed sequences (steps, input): packed output and two last states; see
     `_plain_lstm`."""
-    projected = _is_projected(hx)
     _check_batch_sizes(batch_sizes)
+    projected = _is_projected(hx)
     if fits_recurrent_layer(data, params) and not projected:
         require_scalar_type(batch_sizes._raw, int64.numpy)
         sizes = {*batch_sizes._raw.tolist()}

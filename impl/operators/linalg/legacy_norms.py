@@ -12,6 +12,7 @@ from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import copy_out, fit, refuse_links, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.norms import (
+    matrix_dims,
     matrix_norm,
     norm_backward,
     norm_tangent,
@@ -106,12 +107,13 @@ def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
     if dim is None:
         dim = (-2, -1)
     check_norm(input)
+    dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
+    matrix_dims(input, dims)
     if isinstance(out, Tensor) and out.dtype is not (expected := real_of(input.dtype)):
         raise RuntimeError(
             f"linalg.matrix_norm expected out tensor dtype {expected.legacy} but got: "
             f"{out.dtype.legacy}"
         )
-    dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
     result = matrix_norm(input, "nuc", dims, keepdim)
     return result if out is None else copy_out("nuclear_norm", out, result)
 

@@ -243,17 +243,9 @@ def _copy_norm(name: str, out, result: Tensor):
     return copy_out(name, out, result)
 
 
-@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm, derived=False)
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
-    """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
-    (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
-    (torch.linalg.matrix_norm).
-
-    Raises RuntimeError for other orders and ranks.
-    """
-    if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
-        shown = ord if isinstance(ord, str) else f"{ord:g}"
-        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
+def matrix_dims(A, dim) -> tuple[int, int]:
+    """The two dimensions of matrices, counted from the first. Raises RuntimeError for another
+    number of them, twice the same one, and a tensor of fewer dimensions or of integers."""
     _require_floating("linalg.matrix_norm", A)
     if A._raw.ndim < 2:
         raise RuntimeError(
@@ -266,6 +258,21 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     first, second = (wrap_dim(d, A._raw.ndim) for d in dim)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({first}, {second})")
+    return first, second
+
+
+@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm, derived=False)
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
+    (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
+    (torch.linalg.matrix_norm).
+
+    Raises RuntimeError for other orders and ranks.
+    """
+    if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
+        shown = ord if isinstance(ord, str) else f"{ord:g}"
+        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
+    first, second = matrix_dims(A, dim)
     if dtype is not None:
         _check_widening("linalg.matrix_norm", A.dtype, dtype)
     if ord == "fro":

@@ -33,6 +33,11 @@ def _layout(lengths, offsets, size: int):
     rows = math.prod(lengths.shape[:-1])
     first = starts.reshape(rows, starts.shape[-1]) + size * np.arange(rows)[:, None]
     flat = lengths.reshape(-1)
+    if flat.size and flat.min() < 0:
+        raise RuntimeError(
+            "Expected segment_length >= 0 to be true, but got false.  (Could this error message be "
+            "improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     segments = np.repeat(np.arange(flat.size), flat)
     steps = np.arange(segments.size) - np.repeat(np.cumsum(flat) - flat, flat)
     return lengths, segments, first.reshape(-1)[segments] + steps

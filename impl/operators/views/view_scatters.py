@@ -11,6 +11,7 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.storage import address, owner_of
 from impl.core.strides import element_strides, extent, has_zero_strides, may_overlap, strided
 from impl.dispatch import forward_rules
 from impl.dispatch.definition import FUNCTIONS, Array, operator, written
@@ -187,12 +188,21 @@ def as_strided_scatter(self: Array, src: Array, size, stride, storage_offset=Non
     return memory.reshape(self.shape)
 
 
+def _part_raw(grad, size, stride, storage_offset):
+    """`as_strided` of a gradient made contiguous, whose memory may begin before it does."""
+    array = np.ascontiguousarray(grad)
+    memory, start, owner = array.reshape(-1), 0, owner_of(array)
+    if isinstance(owner, np.ndarray) and owner.dtype == array.dtype and owner.flags.c_contiguous:
+        memory = np.asarray(owner).reshape(-1)
+        start = (address(array) - address(owner)) // array.itemsize
+    return strided(memory, size, stride, start if storage_offset is None else storage_offset)
+
+
 def _kept_raw(grad, layout, size, stride, storage_offset):
     shape, strides, offset = layout
-    source = np.ascontiguousarray(grad).reshape(-1)
     memory = np.zeros(offset + extent(shape, strides), grad.dtype)
     first = offset if storage_offset is None else storage_offset
-    strided(memory, size, stride, first)[...] = strided(source, size, stride, storage_offset or 0)
+    strided(memory, size, stride, first)[...] = _part_raw(grad, size, stride, storage_offset)
     return strided(memory, shape, strides, offset)
 
 
@@ -203,11 +213,6 @@ def _kept_taped(grad, layout, size, stride, storage_offset):
     part = tensor_ops.as_strided(grad.contiguous(), size, stride, storage_offset)
     tensor_ops.as_strided(memory, size, stride, first).copy_(part)
     return tensor_ops.as_strided(memory, shape, strides, offset)
-
-
-def _part_raw(grad, size, stride, storage_offset):
-    memory = np.ascontiguousarray(grad).reshape(-1)
-    return strided(memory, size, stride, storage_offset or 0)
 
 
 # The gradient of `self` is the one that torch gives: the cotangent where `src` was written, else
