@@ -196,11 +196,14 @@ class TensorBase:
         return 0 if self._memory is None else self._memory.version
 
     def _is_view(self) -> bool:
-        return self._view is not None
+        return self._base is not None
 
     @read_only
     def _base(self) -> Any:
-        return None if self._view is None else self._view.base
+        node = self._node
+        if self._view is None or (node is not None and node._wrapper_of is not None):
+            return None
+        return self._view.base
 
 
 FIELDS = TensorBase.__slots__[2:]

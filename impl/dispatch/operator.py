@@ -18,6 +18,7 @@ from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
+from impl.core.zero_arrays import promoted
 from impl.dispatch import dispatch_modes, fast_path, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
@@ -31,7 +32,7 @@ from impl.dispatch.facts import (
 )
 from impl.dispatch.gradient_plan import INPUT
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
-from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
+from impl.dispatch.not_implemented import of_kernel, refuse_integer_input, undifferentiable_dtype
 from impl.dispatch.operator_writes import OperatorWrites
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
@@ -58,6 +59,7 @@ class Operator(OperatorWrites):
     _kernel_in_memory = None  # the kernel over an array that is written itself
     sparse_kernel = None  # the kernel for operands of which some are sparse
     sparse_inplace_kernel = None  # the one that writes, where it is another
+    ends_history = False  # whether an integer result is not recorded, rather than refused
     batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
@@ -332,12 +334,15 @@ class Operator(OperatorWrites):
                     *(np.shape(r) for r in map(raws.__getitem__, self.tensor_positions))
                 )
             raise
-        return result if rounded is None else result.astype(rounded)
+        return result if rounded is None else promoted(result, rounded)
 
     def record(self, args, outputs, mask: int) -> None:
         dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
         if dtype not in DIFFERENTIABLE:
-            refuse_integer_input(args, outputs[self.differentiable_outputs[0]].dtype)
+            output = outputs[self.differentiable_outputs[0]].dtype
+            if not self.ends_history:
+                raise undifferentiable_dtype(output)
+            refuse_integer_input(args, output)
             return
         if dtype.kind == "c" and self.complex is not None:
             self.complex.check_derivative()

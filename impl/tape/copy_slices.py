@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.memory_formats import contiguous_format
 from impl.core.ownership import is_unshared
 from impl.core.registry import tensor_ops
 from impl.core.strides import (
@@ -192,6 +193,8 @@ class CopySlices(Node):
         """A copy of the base's gradient with the strides of the base, and the slice of it."""
         base = self._base
         check_offset(self._offset)
+        if has_zero_strides(base.shape, base.strides):  # which the gradient cannot be copied into
+            raise RuntimeError(messages.OVERLAP)
         if base.strides == contiguous_strides(base.shape):
             whole = np.array(gradient, order="C")
             flat = whole.reshape(-1)
@@ -227,7 +230,7 @@ class CopySlices(Node):
                 whole, self._slice.shape, self._slice.strides, self._offset
             )
         assert self._fn is not None
-        copy = part.clone()
+        copy = part.clone(memory_format=contiguous_format)
         inner = self._fn._evaluate([copy if form.records else copy._raw], form, wanted)
         if self._fn._is_custom_function and (inner[0] is None or self._edge_nodes()[0] is None):
             return [None, *inner[1:]]

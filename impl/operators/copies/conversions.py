@@ -31,6 +31,9 @@ def to_copy(self: Array, numpy_dtype, strides, device=None) -> Array:
     return copy
 
 
+to_copy.ends_history = True
+
+
 @to_copy.on_meta
 def _to_copy_on_meta(self, numpy_dtype, strides, device=None):
     if device is not None and device.type == "cpu":

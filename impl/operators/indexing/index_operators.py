@@ -17,6 +17,8 @@ from impl.core.meta_arrays import is_meta
 from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.strides import element_strides
+from impl.core.tensor_iterator import elementwise_strides
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import (
     Array,
@@ -432,7 +434,8 @@ take.checks_out(_check_taken_out, first=True)
 def _taken_output(self, index):
     if not self.size and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
-    return index.shape, None
+    layout = index.shape, element_strides(index)
+    return index.shape, None, elementwise_strides(index.shape, [layout])
 
 
 take.index_position = take.position["index"]

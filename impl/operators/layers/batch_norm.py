@@ -313,8 +313,11 @@ def instance_norm(
     rows = input.contiguous().view(1, input.size(0) * input.size(1), *shape[2:])
     weight, bias = (v if v is None else v.repeat(shape[0]) for v in (weight, bias))
     kind = input.dtype if weight is None else weight.dtype
+    # ATen looks at the dtype of the mean only, and then casts both.
+    cast = running_mean is not None and running_mean.dtype is not kind
     mean, var = (
-        v if v is None else v.to(kind).repeat(shape[0]) for v in (running_mean, running_var)
+        v if v is None else (v.to(kind) if cast else v).repeat(shape[0])
+        for v in (running_mean, running_var)
     )
     _check_counts(rows, weight, bias, mean, var, use_input_stats)
     result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)

@@ -12,10 +12,11 @@ from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import copy_out, fit, refuse_links, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.norms import (
-    matrix_dims,
     matrix_norm,
     norm_backward,
     norm_tangent,
+    norm_writes,
+    norm_written_by,
     raw_norm,
 )
 from impl.tensor.tensor import Tensor
@@ -31,7 +32,13 @@ def require_real_or_complex(kind) -> None:
 
 
 @operator(
-    node="NormBackward1", function=False, method=False, layout_sensitive=True, batching="dims"
+    node="NormBackward1",
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    writes=norm_writes,
+    written_by=norm_written_by,
+    batching="dims",
 )
 def norm_dims(self: Array, p, dim, keepdim) -> Array:
     require_real_or_complex(self.dtype)
@@ -50,7 +57,14 @@ norm_dims.forward(
 )
 
 
-@operator(node="NormBackward0", function=False, method=False, layout_sensitive=True)
+@operator(
+    node="NormBackward0",
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    writes=norm_writes,
+    written_by=norm_written_by,
+)
 def norm_all(self: Array, p) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), None, False)
@@ -108,13 +122,12 @@ def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
         dim = (-2, -1)
     check_norm(input)
     dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
-    matrix_dims(input, dims)
+    result = matrix_norm(input, "nuc", dims, keepdim)
     if isinstance(out, Tensor) and out.dtype is not (expected := real_of(input.dtype)):
         raise RuntimeError(
             f"linalg.matrix_norm expected out tensor dtype {expected.legacy} but got: "
             f"{out.dtype.legacy}"
         )
-    result = matrix_norm(input, "nuc", dims, keepdim)
     return result if out is None else copy_out("nuclear_norm", out, result)
 
 

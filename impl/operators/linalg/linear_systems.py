@@ -178,14 +178,18 @@ linalg_inv_ex.differentiable("inverse").gradient(
 Inverted = return_type("linalg_inv_ex", "inverse", "info")
 
 
+def _inverted(A):
+    lapack.check_square("linalg.inv", A._raw)
+    not_implemented.check_floating("linalg.inv", A._raw, low_precision=False)
+    return Inverted(linalg_inv_ex(A))
+
+
 @fp32
 @named_out("linalg_inv_ex", outputs=(0,))
 def inv_ex(A, *, check_errors=False, out=None):
     """The inverse of square matrices, with error codes (torch.linalg.inv_ex). `info` and errors as
     `solve_ex`; half precision is refused too."""
-    lapack.check_square("linalg.inv", A._raw)
-    not_implemented.check_floating("linalg.inv", A._raw, low_precision=False)
-    result = Inverted(linalg_inv_ex(A))
+    result = _inverted(A)
     if check_errors:
         lapack.check_infos("linalg.inv_ex", result.info)
     return stored("linalg_inv_ex", out, result)
@@ -198,7 +202,7 @@ def inv(A, *, out=None):
 
     Raises LinAlgError for a singular matrix, RuntimeError as `inv_ex`.
     """
-    result, infos = inv_ex(A)
+    result, infos = _inverted(A)
     result = stored("linalg_inv_ex", out, result)  # also of a matrix that is refused as singular
     lapack.check_infos("linalg.inv", infos)
     return result

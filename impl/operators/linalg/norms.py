@@ -64,6 +64,26 @@ def _is_single(shape, axes) -> bool:
     return axes != () and all(shape[d] == 1 for d in (range(len(shape)) if axes is None else axes))
 
 
+def norm_writes(args) -> int:
+    """How often ATen's kernel writes to a norm: once, if it is that of nothing or of single numbers
+    (see `raw_norm`)."""
+    shape = args[0]._raw.shape
+    return int(0 in shape or _is_of_single_numbers(args))
+
+
+def norm_written_by(args) -> str | None:
+    """The operator by which it does; dimensions that are not kept it squeezes, which gives a tensor
+    that does not require grad."""
+    keepdim = len(args) > 3 and args[3]
+    by_abs = keepdim and args[1] and args[0]._raw.size and _is_of_single_numbers(args)
+    return "abs" if by_abs else None
+
+
+def _is_of_single_numbers(args) -> bool:
+    shape, dim = args[0]._raw.shape, args[2] if len(args) > 2 else None
+    return _is_single(shape, wrap_dims(dim, len(shape)) if dim else None)
+
+
 def require_identity(raw, order: float, dim) -> None:
     """Raise RuntimeError when an empty reduction has no value: orders below zero, and infinity."""
     if raw.size or not (order < 0 or order == math.inf):
@@ -87,6 +107,8 @@ def require_identity(raw, order: float, dim) -> None:
     function=False,
     method=False,
     layout_sensitive=True,
+    writes=norm_writes,
+    written_by=norm_written_by,
     batching="dims",
 )
 def vector_norm_dims(self: Array, ord, dim, keepdim, dtype=None) -> Array:

@@ -14,6 +14,7 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import COMPLEX, FLOATING, REDUCED, real_of
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.state import STATE
 from impl.dispatch.autocast import fp32, lowering
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import refuse_gradient
@@ -237,13 +238,14 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     else:
         ranks = np.zeros(A._raw.shape[:-2], np.int64)
     result = new(np.asarray(ranks))
-    _warn_of_tolerances(A._raw.shape[:-2], result._raw.shape, out)
     if out is not None:
-        fit(out, result._raw.shape)
         if A._raw.size:
             check_out("sum", out, False)
         else:  # which ATen fills
             check_write(out)
+    _warn_of_tolerances(A._raw.shape[:-2], result._raw.shape, out)
+    if out is not None:
         return store("linalg_matrix_rank", out, result)
-    result._storage.version = 1  # torch writes the sum into it
+    # torch writes the sum into it, which a dispatch mode does not count.
+    result._storage.version = int(STATE.before_write is None)
     return result

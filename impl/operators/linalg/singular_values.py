@@ -12,11 +12,12 @@ import numpy as np
 from impl.core import inference_mode
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
+from impl.core.strides import contiguous_strides
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import named_out, set_output, store_exactly
+from impl.dispatch.out import fit, named_out, set_output, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
@@ -45,6 +46,10 @@ def linalg_svd(A: Array, full_matrices=False, compute_uv=True, driver=None) -> t
             "because the input matrix contained non-finite values."
         )
     wide = lapack.widened(A)
+    if 1 in A.shape[-2:]:
+        wide = (
+            wide + 0.0
+        )  # by the sign of a zero the LAPACKs of NumPy and torch reflect differently
     real = A.real.dtype
     infinite = np.isinf(wide).any((-2, -1))
     if infinite.any():
@@ -275,13 +280,17 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     """
     shape = input._raw.shape
     if out is not None:
+        if not compute_uv:
+            for vectors in (out[0], out[2]):
+                _check_zeros(vectors, input)
         lapack.check_matrices("linalg.svd", input._raw)
     if len(shape) < 2:
         raise RuntimeError(
             f"linalg.svd: input should have at least 2 dimensions, but has {len(shape)} dimensions "
             "instead"
         )
-    transposes = 0
+    transposes, wide = 0, shape[-1] if not (some and compute_uv) else min(shape[-2:])
+    fits = out is not None and out[2]._raw.shape == (*shape[:-2], shape[-1], wide)
     if out is not None:  # ATen also transposes V, before and after, where it holds matrices
         transposes = compute_uv + (compute_uv and out[2]._raw.ndim > 1)
     if compute_uv:
@@ -292,12 +301,23 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
     if out is None:
         return result
-    if compute_uv and out[2]._raw.shape != result.V._raw.shape:
-        resize(out[2], result.V._raw.shape, result.V._strides)
+    if not fits:  # V is row-major, whatever the memory of V^H
+        if not compute_uv:
+            fit(out[2], result.V._raw.shape)
+        resize(out[2], result.V._raw.shape, contiguous_strides(result.V._raw.shape))
     stored = store_exactly("_linalg_svd", out, result)
     for _ in range(transposes):
         inference_mode.count(stored.V)
     return stored
+
+
+def _check_zeros(out: Tensor, input: Tensor) -> None:
+    """Raise RuntimeError for an output of zeros of another dtype than the matrices."""
+    if out.dtype is not input.dtype:
+        raise RuntimeError(
+            f"torch.svd: Expected out tensor to have dtype {input.dtype.legacy} but got "
+            f"{out.dtype.legacy} instead"
+        )
 
 
 def singular_norm(A: Tensor, ord, dim: tuple[int, int], keepdim: bool, dtype) -> Tensor:

@@ -10,7 +10,8 @@ from impl.core.grad_mode import no_grad
 from impl.core.sizes import broadcast_shapes, check_count, sizes_of
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
-from impl.dispatch.out import check_out, fit
+from impl.dispatch.facts import NoComplex
+from impl.dispatch.out import check_out, fit, write_out
 from impl.dispatch.record import underived_write
 from impl.factories.creation import empty
 from impl.factories.creation.options import required
@@ -27,7 +28,8 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
 
     kernel.__name__ = name
     kernel.__annotations__ = {n: "Array" for n in inputs}
-    op = operator(function=False, method=False, node=node, writes=1)(kernel)
+    refused = NoComplex(derivative="normal")
+    op = operator(function=False, method=False, node=node, writes=1, complex=refused)(kernel)
     formulas = {}
     if "mean" in inputs:
         formulas["mean"] = written(lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape))
