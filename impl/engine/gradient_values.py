@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
@@ -32,7 +32,7 @@ from impl.tensor.allocation import preserved
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
 from impl.tensor.tensor import Tensor, new
-from impl.tensor.views import NO_GRAD, ViewMeta
+from impl.tensor.views import INFERENCE, NO_GRAD, ViewMeta
 
 
 class ArrayGradients:
@@ -224,11 +224,18 @@ def _is_alone(tensor: Tensor, raw: np.ndarray) -> bool:
 
 
 def _view(raw, tensor: Tensor, memory) -> Tensor:
+    """The view of `tensor` that a gradient array over its memory is; one of an inference tensor is
+    another, without a base."""
     result = new(raw, strides_of(raw))
     result._storage = tensor._storage
     result._offset = (address(raw) - address(memory)) // raw.itemsize
+    if tensor._inference:
+        inference_mode.mark(result)
+        return result
+    result._inference = result._uncounted = False
     base = tensor if tensor._view is None else tensor._view.base
-    result._view = ViewMeta(base, NO_GRAD, tensor._storage.version)
+    creation = INFERENCE if STATE.inference else NO_GRAD
+    result._view = ViewMeta(base, creation, tensor._storage.version)
     return result
 
 

@@ -202,7 +202,7 @@ _bitwise(
 )
 
 
-@operator(elementwise=True, inplace=True, out=True)
+@operator(node="NotImplemented", elementwise=True, inplace=True, out=True)
 def bitwise_not(self: Array) -> Array:
     """Bitwise not; of bools the logical one (torch.bitwise_not)."""
     if self.dtype.kind not in "iub":
