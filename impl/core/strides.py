@@ -111,6 +111,14 @@ def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
     return strided(np.empty(extent(shape, strides), dtype), shape, strides, 0)
 
 
+def empty_owned(shape, strides, dtype: np.dtype) -> np.ndarray:
+    """`empty_strided`, as an array that owns its memory, to which the engine may add. A view only
+    if it is row-major but for the strides in dimensions of size one."""
+    size = dtype.itemsize
+    array = np.ndarray(shape, dtype, strides=[s * size for s in strides])
+    return empty_strided(shape, strides, dtype) if array.flags.c_contiguous else array
+
+
 def strides_of(array) -> tuple[int, ...] | None:
     """The strides of an array in elements, or None when they are the row-major ones."""
     if array.ndim == 0 or (array.size == 0 and not any(array.strides)):

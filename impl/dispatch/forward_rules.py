@@ -368,9 +368,6 @@ def _push(op, args, outputs) -> None:
         found = (recording if recorded else rule_of(op))(call)
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None and forward_grad.can_have(output):
-            # The memory of a ZeroTensor is that of one element; torch copies it for any other.
-            if _is_zero(tangent) and output._storage.nbytes() != output.element_size():
-                tangent = tangent.clone()
             forward_grad.set_fw_grad(output, tangent)
             forward_grad.note_on_node(output)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from impl.core.meta_arrays import MetaArray, meta_strided, row_major
-from impl.core.strides import contiguous_strides, empty_strided, strides_of
+from impl.core.strides import contiguous_strides, empty_owned, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.type_promotion import TypePromotion, common_dtype
 from impl.tensor.allocation import dense_strides
@@ -50,9 +48,7 @@ class OutputLayout(TypePromotion):
             return row_major(raw) if raw.ndim else raw, None
         if type(raw) is MetaArray:
             return meta_strided(raw.shape, raw.dtype, strides), strides
-        laid = empty_strided(raw.shape, strides, raw.dtype)
-        owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
-        laid = owned if owned.strides == laid.strides else laid
+        laid = empty_owned(raw.shape, strides, raw.dtype)
         laid[...] = raw
         return laid, strides
 

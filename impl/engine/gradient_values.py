@@ -22,7 +22,7 @@ from impl.core.registry import array_ops, tensor_ops, tensor_ops_no_grad
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import address, owner_of
-from impl.core.strides import element_strides, empty_strided, strides_of
+from impl.core.strides import element_strides, empty_owned, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.core.zero_arrays import is_zeros
 from impl.kernels.sum_to import sum_to
@@ -186,8 +186,7 @@ class ArrayGradients:
         strides = elementwise_strides(a.shape, [(x.shape, element_strides(x)) for x in terms])
         if strides is None:
             return np.ascontiguousarray(a + b)
-        pattern = empty_strided(a.shape, strides, a.dtype)
-        return np.add(a, b, out=np.empty_like(pattern))  # which owns its memory, as the engine asks
+        return np.add(a, b, out=empty_owned(a.shape, strides, a.dtype))
 
     def shape_dtype(self, value):
         """A gradient's shape and NumPy dtype."""

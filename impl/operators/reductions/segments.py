@@ -139,13 +139,16 @@ def segment_reduce(
     (torch.segment_reduce).
 
     Segments are given by their `lengths` (..., s), where all but the last dimension are those of
-    `data` before `axis`, or by `offsets` (..., s + 1); the result has s elements along the axis.
-    `initial` is the initial value of each reduction. Raises RuntimeError for lengths that are
-    negative or, unless `unsafe`, do not sum to the size of the axis. No second derivative.
+    `data` before `axis`, or by `offsets` (..., s + 1), which count where both are given; the result
+    has s elements along the axis. `initial` is the initial value of each reduction. Raises
+    RuntimeError for lengths that are negative or, unless `unsafe`, do not sum to the size of the
+    axis. No second derivative.
     """
     axis = wrap_dim(axis, data._raw.ndim)
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if offsets is not None:
+        lengths = None
     given, name = (offsets, "offsets") if lengths is None else (lengths, "lengths")
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
@@ -172,6 +175,4 @@ def segment_reduce(
                 "data.size(lengths.dim()-1) when !unsafe."
             )
     _check_kind(given, name)
-    if lengths is not None:
-        offsets = None
     return reduce_segments(data, reduce, lengths, offsets, axis, initial)

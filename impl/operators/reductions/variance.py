@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from impl.core.dims import wrap_dims
-from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, real_of
+from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, REDUCED, real_of
 from impl.core.meta_functions import reduced
 from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
@@ -179,30 +179,44 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
     return apply(input, dim, correction, keepdim)
 
 
-def _resized_first(out, input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> None:
-    """Resize `out=` before the degrees of freedom are looked at. Raises NotImplementedError for
-    one of complex numbers, unless the input has them or a single number is computed, RuntimeError
-    for one of integers."""
-    if isinstance(out, Tensor) and input.is_complex():
-        check_cast(input._raw.real.dtype, out._raw.dtype)
-    if isinstance(out, Tensor) and input.dtype.category >= FLOATING:
-        dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
-        sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
-        kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
-        fit(out, tuple(kept))
-        check_cast(input._raw.real.dtype, out._raw.dtype)
-        several = input.numel() and out.numel() != 1
-        if input.dtype.category < COMPLEX <= out.dtype.category and several:
-            raise not_implemented("std_cpu", out.dtype)
+def _resized_first(name: str):
+    """The function that resizes `out=` of an operator before the degrees of freedom are looked at.
+
+    It raises NotImplementedError for one of complex numbers, unless the input has them or a single
+    number is computed, RuntimeError for one of integers, and where a single number of half
+    precision is to be stored with more.
+    """
+
+    def before(out, input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> None:
+        if isinstance(out, Tensor) and input.is_complex():
+            check_cast(input._raw.real.dtype, out._raw.dtype)
+        if isinstance(out, Tensor) and input.dtype.category >= FLOATING:
+            dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
+            sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
+            kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
+            fit(out, tuple(kept))
+            check_cast(input._raw.real.dtype, out._raw.dtype)
+            single = not input.numel() or out.numel() == 1
+            if input.dtype.category < COMPLEX <= out.dtype.category and not single:
+                raise not_implemented("std_cpu", out.dtype)
+            widens = input._raw.dtype in REDUCED and out._raw.dtype not in REDUCED
+            if widens and input.numel() and single:
+                spread(_refuse_half, name, input, dim, unbiased, correction, keepdim)
+
+    return before
 
 
-@function(out=True, before=_resized_first)
+def _refuse_half(input, *settings) -> None:
+    raise RuntimeError(f"std_var_all: Unsupported dtype {input.dtype.legacy}")
+
+
+@function(out=True, before=_resized_first("var"))
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance with Bessel's correction by default (torch.var)."""
     return spread(var_correction, "var", input, dim, unbiased, correction, keepdim)
 
 
-@function(out=True, before=_resized_first)
+@function(out=True, before=_resized_first("std"))
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
     return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)
