@@ -1,7 +1,7 @@
 """Findings of random programs in rare corners, and their relatives, compared with PyTorch.
 
 The tests are of views in inference mode, nodes called with complex gradients, ZeroTensors of one
-element, the order of checks and of conversions, `out=` with what has no derivative, states of
+element, the order of checks and of conversions, `out=` of results without a derivative, states of
 optimizers after a failed step, and matrices that are not finite.
 """
 
@@ -240,7 +240,7 @@ UNDERIVED = {
 
 
 @pytest.mark.parametrize("call", UNDERIVED)
-def test_out_of_what_has_no_derivative(call):
+def test_out_of_a_result_without_derivative(call):
     def program(t):
         e = t.ones(1, 1, requires_grad=True)
         UNDERIVED[call](t, e)

@@ -188,7 +188,7 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
         for i in (0, 2)
     ):
         fit(out[0], result.solution._raw.shape)  # by way of a copy, and so row-major
-    with no_grad():  # what has a derivative has been refused
+    with no_grad():  # `named_out` has refused gradients
         return store("linalg_lstsq", out, result)
 
 

@@ -214,7 +214,7 @@ def lu(A, *, pivot=True, out=None):
         for one, shape in zip(out, ((rows, rows), (rows, k), (k, columns)), strict=True):
             set_output(one, (*batch, *shape), A._raw.dtype)
     result = Factors(linalg_lu_plu(A, pivot))
-    with no_grad():  # what has a derivative has been refused
+    with no_grad():  # `named_out` has refused gradients
         return stored("linalg_lu", out, result)
 
 

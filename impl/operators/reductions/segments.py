@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import int32, int64
+from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_floating
@@ -21,6 +21,13 @@ _REDUCTIONS = {
     "amin": (np.minimum, math.inf),
     "prod": (np.multiply, 1.0),
 }
+
+
+def _check_kind(raw, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for lengths or offsets that are
+    not int32 or int64."""
+    if raw.dtype not in (np.int32, np.int64):
+        raise not_implemented(kernel, BY_NUMPY[raw.dtype])
 
 
 def _layout(lengths, offsets, size: int):
@@ -75,6 +82,8 @@ def reduce_segments_backward(
     initial,
 ) -> Array:
     """The gradient of the data; for extrema the tied elements share it evenly."""
+    given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
+    _check_kind(given, f"_segment_reduce_cpu_{name}_backward_kernel1")
     counts, segments, places = _layout(lengths, offsets, data.shape[axis])
     width = math.prod(data.shape[axis + 1 :])
     each = grad.reshape(-1, width)[segments]
@@ -126,11 +135,6 @@ reduce_segments_backward.gradients("grad", "output", "data")(
 )
 
 
-def _check_kind(tensor, name: str) -> None:
-    if tensor.dtype not in (int32, int64):
-        raise not_implemented(f"_segment_reduce_{name}_cpu_kernel1", tensor.dtype)
-
-
 @function("segment_reduce", method=False, batching="fallback")
 def segment_reduce(
     data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
@@ -174,5 +178,5 @@ def segment_reduce(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to "
                 "data.size(lengths.dim()-1) when !unsafe."
             )
-    _check_kind(given, name)
+    _check_kind(given._raw, f"_segment_reduce_{name}_cpu_kernel1")
     return reduce_segments(data, reduce, lengths, offsets, axis, initial)
