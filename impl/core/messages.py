@@ -359,6 +359,15 @@ def operation(node) -> str:
     return head if tail in ("", "0") else head + tail
 
 
+def too_few_sizes(dtype, shape, size) -> str:
+    """The error of expand() for fewer sizes than a tensor of that dtype and shape has."""
+    return (
+        f"expand({tensor_type(dtype)}{{{list(shape)}}}, size={list(size)}): the number of sizes "
+        f"provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+        f"tensor ({len(shape)})"
+    )
+
+
 def tensor_type(dtype, on_meta: bool = False) -> str:
     """The name of a tensor type: the legacy name, or the C++ type for dtypes without one and on the
     meta device."""

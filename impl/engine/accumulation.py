@@ -178,9 +178,5 @@ def _warn_of_layout(leaf: Tensor) -> None:
     if leaf.is_sparse or leaf._own_grad.is_sparse:
         return
     own = leaf._own_grad.stride()
-    if is_dense(shape, strides):
-        obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
-    else:
-        obeys = is_contiguous(shape, own)
-    if not obeys and STATE.layout_policy:
+    if STATE.layout_policy and not _obeys(shape, own, shape, strides):
         warn_after_pass(messages.layout_contract(shape, own, strides), stacklevel=2)

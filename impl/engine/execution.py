@@ -24,6 +24,7 @@ from impl.graph import anomaly_mode
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import GradientEdge, gradient_edge
 from impl.graph.hooks import retain_grad, run_post_accumulate
+from impl.graph.input_metadata import shape_and_dtype
 from impl.graph.node import Node
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -50,12 +51,27 @@ def __call__(self, *grads):
         return ()
     outgoing = outgoing_versions({}, self, lowered)
     outputs = self._evaluate(lowered, form, None)
+    if self._takes_real_part:
+        outputs = _with_real_parts(self, outputs, form)
     results = tuple(None if value is None else form.to_tensor(value) for value in outputs)
     if outgoing is not None:
         for edge, result in enumerate(results):
             if result is not None and (version := outgoing.of(edge, outputs[edge])):
                 result._storage.version = version
     return results[0] if len(results) == 1 else results
+
+
+def _with_real_parts(node: Node, outputs, form) -> list:
+    """A node's results with the real parts of the complex ones that are for real inputs."""
+    results = list(outputs)
+    for edge, (target, number) in enumerate(node._edge_pairs()):
+        value = results[edge]
+        if target is None or value is None or form.shape_dtype(value)[1].kind != "c":
+            continue
+        wanted = shape_and_dtype(target._input_meta(number))[1]
+        if wanted is not None and wanted.kind != "c":
+            results[edge] = form.F.real_part(value)
+    return results
 
 
 def run_backward(

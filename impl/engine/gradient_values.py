@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
@@ -186,8 +186,7 @@ class ArrayGradients:
         strides = elementwise_strides(a.shape, [(x.shape, element_strides(x)) for x in terms])
         if strides is None:
             return np.ascontiguousarray(a + b)
-        pattern = empty_strided(a.shape, strides, a.dtype)
-        return np.add(a, b, out=np.empty_like(pattern))  # which owns its memory, as the engine asks
+        return np.add(a, b, out=empty_strided(a.shape, strides, a.dtype))
 
     def shape_dtype(self, value):
         """A gradient's shape and NumPy dtype."""
@@ -224,13 +223,15 @@ def _is_alone(tensor: Tensor, raw: np.ndarray) -> bool:
 
 
 def _view(raw, tensor: Tensor, memory) -> Tensor:
+    """The view of `tensor` that a gradient array over its memory is; one of an inference tensor is
+    another, without a base."""
     result = new(raw, strides_of(raw))
     result._storage = tensor._storage
     result._offset = (address(raw) - address(memory)) // raw.itemsize
-    if result._inference:
-        if tensor._inference:  # views of inference tensors have no base
-            return result
-        result._inference = result._uncounted = False
+    if tensor._inference:
+        inference_mode.mark(result)
+        return result
+    result._inference = result._uncounted = False
     base = tensor if tensor._view is None else tensor._view.base
     creation = INFERENCE if STATE.inference else NO_GRAD
     result._view = ViewMeta(base, creation, tensor._storage.version)

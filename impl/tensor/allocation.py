@@ -11,10 +11,26 @@ from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import MetaArray, is_meta, meta_strided
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides, element_strides, empty_strided, is_dense
+from impl.core.storage import address
+from impl.core.strides import (
+    contiguous_strides,
+    element_strides,
+    empty_strided,
+    is_dense,
+    strides_of,
+)
 from impl.core.tensor_iterator import elementwise_strides
 from impl.tensor.batched_tensor import BatchedTensor, levels_of, repeated
 from impl.tensor.tensor import Tensor, new
+
+
+def over_view(raw) -> Tensor:
+    """A tensor over a raw value that may be a view: one with gaps between its elements lies in the
+    memory of its owner, behind the beginning of that."""
+    tensor = new(raw, strides_of(raw))
+    if tensor._strides is not None and raw.base is not None:
+        tensor._offset = (address(raw) - address(tensor._storage.flat)) // raw.itemsize
+    return tensor
 
 
 def ordered_like(value: np.ndarray, pattern: np.ndarray) -> np.ndarray:

@@ -117,6 +117,8 @@ def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
     if self.dtype in WIDE:
         return logarithms(self, dim)
+    if not self.size:  # of any dtype
+        return np.empty(self.shape, self.dtype)
     shifted = _shifted(np.asarray(widened(self)), dim)
     total = _total(np.exp(shifted), dim)
     if _is_last(self, dim):  # half precision rounds the sum and its logarithm

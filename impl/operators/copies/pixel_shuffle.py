@@ -104,9 +104,12 @@ def channel_shuffle(self: Array, groups) -> Array:
     return _promotes(self, groups)
 
 
-channel_shuffle.gradient(
-    self=lambda F, grad, groups: F.channel_shuffle(grad, grad.shape[1] // groups)
-).forward("linear")
+def _channel_shuffle_gradient(F, grad, groups):
+    result = F.channel_shuffle(grad, grad.shape[1] // groups)
+    return _aliasing(result, grad) if isinstance(grad, Tensor) else result
+
+
+channel_shuffle.gradient(self=_channel_shuffle_gradient).forward("linear")
 
 
 @function("channel_shuffle", method=False)

@@ -100,9 +100,9 @@ def in_range(shape, places) -> list:
     if empty and 0 in indexed_shape(shape, places):
         common = broadcast_shapes(*(i.shape for i in places if i is not None))
         return [None if i is None else np.zeros(common, np.intp) for i in places]
-    indexed = [dim for dim, index in enumerate(places) if index is not None]
-    for number, dim in enumerate(indexed):
-        _check_range(places[dim], number, shape[dim])
+    indexed = [(index, shape[dim]) for dim, index in enumerate(places) if index is not None]
+    if not all(_is_within(index, size) for index, size in indexed):
+        raise _outside(indexed)
     return places
 
 
@@ -128,12 +128,23 @@ def _check_broadcast(indices) -> None:
         ) from None
 
 
-def _check_range(index, dim: int, size: int) -> None:
-    if index.size and not (smallest(index) >= -size and largest(index) < size):
-        value = index[(index < -size) | (index >= size)].reshape(-1)[0]
-        raise IndexError(
-            f"index {int(value)} is out of bounds for dimension {dim} with size {size}"
-        )
+def _is_within(index, size: int) -> bool:
+    return not index.size or (smallest(index) >= -size and largest(index) < size)
+
+
+def _outside(indexed) -> IndexError:
+    """The error for the first element of which an index is out of range, and of its indices for
+    the first; `indexed` are the indices, each with the size of its dimension."""
+    arrays = np.broadcast_arrays(*(index for index, _ in indexed))
+    wrong = [
+        ((index < -size) | (index >= size)).reshape(-1)
+        for index, (_, size) in zip(arrays, indexed, strict=True)
+    ]
+    place, dim = min((int(w.argmax()), dim) for dim, w in enumerate(wrong) if w.any())
+    return IndexError(
+        f"index {int(arrays[dim].reshape(-1)[place])} is out of bounds for dimension {dim} with "
+        f"size {indexed[dim][1]}"
+    )
 
 
 def _key(indices) -> tuple:

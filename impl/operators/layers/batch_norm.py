@@ -58,7 +58,8 @@ def native_batch_norm(
 ) -> tuple:
     require_floating(input, "batch_norm")
     check_mixed(input, weight, bias, running_mean, running_var)
-    _check_statistics(running_mean, running_var)
+    if input.size:
+        _check_statistics(running_mean, running_var)
     check_parameters(input, "batch_norm", weight, bias, running_mean, running_var)
     count = input.shape[1]
     weight, bias, running_mean, running_var = (
@@ -76,9 +77,10 @@ def native_batch_norm(
         saved = mean.astype(kind, copy=False), invstd.astype(kind, copy=False)
         mean, invstd = map(widened, saved)
     else:
+        saved = np.empty(0, kind), np.empty(0, kind)
+        if not input.size:  # whatever the statistics are
+            return formatted_as(np.empty(input.shape, input.dtype), input), *saved
         mean, invstd = _running(running_mean, running_var, wide, eps)
-        nothing = np.empty(0, kind)
-        saved = nothing, nothing.copy()
     result = normalized(input, mean, invstd, weight, bias)
     return formatted_as(result.astype(input.dtype, copy=False), input), *saved
 

@@ -246,6 +246,6 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     _warn_of_tolerances(A._raw.shape[:-2], result._raw.shape, out)
     if out is not None:
         return store("linalg_matrix_rank", out, result)
-    # torch writes the sum into it, which a dispatch mode does not count.
-    result._storage.version = int(STATE.before_write is None)
+    if not A._raw.size or STATE.before_write is None:
+        result._storage.version = 1  # torch writes the sum into it, which a dispatch mode hides
     return result

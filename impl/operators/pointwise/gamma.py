@@ -75,9 +75,8 @@ def multigamma_slope(value, p):
 
 def _multigamma_slope(value: Tensor, p) -> Tensor:
     halves = new(_halves(p, value._raw.dtype))
-    return tensor_ops.sum_dim(
-        tensor_ops.digamma(halves + tensor_ops.unsqueeze(value, -1)), -1, False, None
-    )
+    digammas = (halves + tensor_ops.unsqueeze(value, -1)).digamma_()
+    return tensor_ops.sum_dim(digammas, -1, False, None)
 
 
 tensor_ops.multigamma_slope = _multigamma_slope

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from impl.core.dtypes import result_dtype
@@ -126,8 +124,7 @@ def bilinear(input1, input2, weight, bias=None):
     """
     _check(input1, input2, weight, bias)
     *batch, first = input1._raw.shape
-    rows = math.prod(batch)
-    one, two = input1.reshape(rows, first), input2.reshape(rows, input2._raw.shape[-1])
+    one, two = input1.reshape(-1, first), input2.reshape(-1, input2._raw.shape[-1])
     result = trilinear(one, weight, two, (1, 3), (0,), (1, 2), (2, 3))
     result = result.reshape(*batch, weight._raw.shape[0])
     return result if bias is None else result + bias

@@ -66,6 +66,8 @@ def matrices(a, b):
     if a.ndim != 2 or b.ndim != 2:
         return a.dot(b) if a.ndim == 2 and b.ndim == 1 else np.matmul(a, b)
     rows, columns = len(a), b.shape[1]
+    if len(b) == 1 and rows > 1 and columns > 1:  # the products themselves, so -0.0 stays
+        return np.multiply(a, b, order="C")
     if rows * columns > 1 << 15:
         return np.matmul(a, b)
     few = 8 <= rows < columns and (

@@ -11,7 +11,7 @@ from impl.core.sizes import broadcast_shapes, check_count, sizes_of
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.out import check_out, fit, write_out
+from impl.dispatch.out import check_out, fit
 from impl.dispatch.record import underived_write
 from impl.factories.creation import empty
 from impl.factories.creation.options import required

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import int32, int64
+from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_floating
@@ -29,6 +29,13 @@ _EXPECTED = (
 )
 
 
+def _check_kind(raw, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for lengths or offsets that are
+    not int32 or int64."""
+    if raw.dtype not in (np.int32, np.int64):
+        raise not_implemented(kernel, BY_NUMPY[raw.dtype])
+
+
 def _layout(lengths, offsets, size: int):
     """The lengths of the segments (..., s); and for each element in a segment the index of the
     segment and the index of the element, both flat indices over all rows."""
@@ -41,11 +48,6 @@ def _layout(lengths, offsets, size: int):
     rows = math.prod(lengths.shape[:-1])
     first = starts.reshape(rows, starts.shape[-1]) + size * np.arange(rows)[:, None]
     flat = lengths.reshape(-1)
-    if flat.size and flat.min() < 0:
-        raise RuntimeError(
-            "Expected segment_length >= 0 to be true, but got false.  (Could this error message be "
-            "improved?  If so, please report an enhancement request to PyTorch.)"
-        )
     segments = np.repeat(np.arange(flat.size), flat)
     steps = np.arange(segments.size) - np.repeat(np.cumsum(flat) - flat, flat)
     return lengths, segments, first.reshape(-1)[segments] + steps
@@ -88,6 +90,8 @@ def reduce_segments_backward(
     initial,
 ) -> Array:
     """The gradient of the data; for extrema the tied elements share it evenly."""
+    given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
+    _check_kind(given, f"_segment_reduce_cpu_{name}_backward_kernel1")
     counts, segments, places = _layout(lengths, offsets, data.shape[axis])
     width = math.prod(data.shape[axis + 1 :])
     each = grad.reshape(-1, width)[segments]
@@ -139,11 +143,6 @@ reduce_segments_backward.gradients("grad", "output", "data")(
 )
 
 
-def _check_kind(tensor, name: str) -> None:
-    if tensor.dtype not in (int32, int64):
-        raise not_implemented(f"_segment_reduce_{name}_cpu_kernel1", tensor.dtype)
-
-
 @function("segment_reduce", method=False, batching="fallback")
 def segment_reduce(
     data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
@@ -182,7 +181,7 @@ def segment_reduce(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to "
                 "data.size(lengths.dim()-1) when !unsafe."
             )
-    _check_kind(given, name)
+    _check_kind(given._raw, f"_segment_reduce_{name}_cpu_kernel1")
     if offsets is not None:
         lengths = None
     return reduce_segments(data, reduce, lengths, offsets, axis, initial)

@@ -6,6 +6,7 @@ Each is a primitive in torch, with the formulas of its view and a separate node,
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 
@@ -28,7 +29,7 @@ from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import ViewOperator
 from impl.operators.views import expansion, shape, slicing, splitting, transposition
 from impl.operators.views.as_strided import alias_, as_strided
-from impl.tensor.geometry import Geometry, of_pairs
+from impl.tensor.geometry import Geometry, geometry, of_pairs
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.write import resize
 
@@ -134,6 +135,8 @@ def alias_copy(input):
 def as_strided_copy(input, size, stride, storage_offset=None):
     """A copy of `as_strided` (torch.as_strided_copy)."""
     if 0 in size and min(size) < 0:
+        with contextlib.suppress(NotImplementedError):  # torch makes that view, but no copy of it
+            as_strided.geometry(geometry(input), tuple(size), tuple(stride), storage_offset)
         raise negative_size(size)
     return _as_strided(input, tuple(size), tuple(stride), storage_offset)
 
