@@ -64,6 +64,9 @@ def _is_zero(value) -> bool:
 
 def _become_zeros(result: Tensor) -> None:
     """Make a new result the ZeroTensor of its sizes."""
+    if result.is_meta:
+        result._zero = True
+        return
     result._raw = zero_array(result._raw.shape, result._raw.dtype)
     result._strides = result._memory = result._dense_meta = None
 
