@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, REDUCED, bool_, float32
-from impl.core.registry import FUNCTIONS
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, bool_, float32
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import no_derivative
@@ -206,7 +206,8 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     if kind.numpy in REDUCED:
         query, key, value = (tensor.to(float32) for tensor in (query, key, value))
     root = math.sqrt(_scale(scale, query._raw))
-    query, key = (FUNCTIONS["mul"](t, root) for t in (query, key.transpose(-2, -1)))
+    scaled = tensor_ops.mul_scalar if kind.category >= FLOATING else FUNCTIONS["mul"]  # promotes
+    query, key = (scaled(t, root) for t in (query, key.transpose(-2, -1)))
     scores = FUNCTIONS["matmul"](query, key)
     if mask is not None:
         scores.add_(_added_mask(mask, query))
@@ -266,7 +267,7 @@ def scaled_dot_product_attention(
     if 0 in (*query._raw.shape[:-1], *key._raw.shape[:-1], *value._raw.shape):
         zeros = query.new_zeros((*query._raw.shape[:-1], value._raw.shape[-1]))
         nothing = query.sum() + key.sum() + value.sum()
-        return zeros + FUNCTIONS["mul"](nothing, 0)
+        return zeros + tensor_ops.mul_scalar(nothing, 0)
     if takes_flash(*operands, attn_mask, dropout_p, enable_gqa):
         if dropout_p != 0:  # negative, or not a number
             raise RuntimeError(
