@@ -242,7 +242,7 @@ class FunctionSchema:
     def _checked(self, argument: Argument, value: Any, place: int) -> Any:
         value = _as_number(argument.type.removesuffix("?"), value)
         if _fits(argument.type, value):
-            return value
+            return _as_list(argument.type.removesuffix("?"), value)
         base, _, rest = argument.type.partition("[")
         kind = _PLAIN_NAMES.get(base, base)
         kind = f"List[{kind}]" if rest else kind
@@ -285,7 +285,7 @@ def _converted(kind: str, value: Any) -> Any:
     value = _as_number(kind.removesuffix("?"), value)
     if not _fits(kind, value):
         raise RuntimeError(_failed_cast(kind, value))
-    return list(value) if kind.endswith("]") else value
+    return _as_list(kind.removesuffix("?"), value)
 
 
 def _as_number(kind: str, value: Any) -> Any:
@@ -297,6 +297,15 @@ def _as_number(kind: str, value: Any) -> Any:
     if isinstance(value, Tensor):
         return one(value) if value.numel() == 1 else value
     return one(value) if isinstance(value, _CONVERTED[one]) else value
+
+
+def _as_list(kind: str, value: Any) -> Any:
+    """A value for a parameter that is a list, as one: a number stands for as many as it has."""
+    if value is None or not kind.endswith("]"):
+        return value
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [value] * int(kind[:-1].rpartition("[")[2])
 
 
 _NUMBERS: dict[str, Any] = {"float": float, "SymInt": int, "int": int, "bool": bool}
