@@ -71,6 +71,9 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        asked = asked_for(elements((*args, *kwargs.values())))
+        if asked is not None:
+            return ask(self, f"torch.ops.{self}", asked, args, kwargs)
         if len(self._found) == 1:
             return next(iter(self._found.values()))(*args, **kwargs)
         if all(overload._schema is not None for overload in self._found.values()):

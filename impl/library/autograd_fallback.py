@@ -32,8 +32,9 @@ _WARNING = (
 )
 
 
-class WarnNotImplemented(Node):
-    """The node of results without a formula: it warns, and has no gradients."""
+class CppFunction(Node):
+    """The node of results without a formula (WarnNotImplemented): it warns, and has no gradients.
+    Its class and its name are those that torch shows."""
 
     __module__ = "builtins"  # as of a C++ class
 
@@ -46,13 +47,16 @@ class WarnNotImplemented(Node):
         _warn(self._operator)
         return [None] * len(self._next_nodes)
 
+    def name(self) -> str:
+        return "torch::autograd::WarnNotImplemented"
+
 
 def called(entry, args: tuple, named: dict) -> Any:
     """The results of an operator, which warn when backward reaches them."""
     tensors = tensors_of(args, named)
     node = None
     if STATE.enabled and any(map(requires_grad, tensors)):
-        node = WarnNotImplemented(entry.schema.name, tensors)
+        node = CppFunction(entry.schema.name, tensors)
     if batching.has_tangents():
         return batching.without_tangents(entry, args, named)
     if STATE.transforms:  # below the level of a transform, whose wrappers the kernel does not get
@@ -65,7 +69,7 @@ def called(entry, args: tuple, named: dict) -> Any:
     return results
 
 
-def _note(node: WarnNotImplemented, results: Any, schema: FunctionSchema) -> None:
+def _note(node: CppFunction, results: Any, schema: FunctionSchema) -> None:
     values = (results,) if len(schema.returns) == 1 else results or ()
     outputs: list[Tensor] = []
     for value, result in zip(values, schema.returns, strict=False):
@@ -77,7 +81,7 @@ def _note(node: WarnNotImplemented, results: Any, schema: FunctionSchema) -> Non
 
 
 def _note_one(
-    node: WarnNotImplemented, tensor: Tensor, result: Result, outputs: list[Tensor]
+    node: CppFunction, tensor: Tensor, result: Result, outputs: list[Tensor]
 ) -> None:
     def warn(gradient: Any) -> None:
         _warn(node._operator)

@@ -38,6 +38,7 @@ class CustomOpDef:
         self._kernels: dict[str | None, Callable] = {}
         self._disabled: set[str] = set()
         self._fake: Callable | None = None
+        self._vmap_rule: Callable | None = None
         self._autocast: dict[str, dtype] = {}
         space, self._name = qualname.split("::")
         self._library = Library(space, "FRAGMENT")
@@ -123,7 +124,13 @@ class CustomOpDef:
         the whole batch and their dimensions; without it, a decorator."""
 
         def register(function: Callable) -> None:
-            self._library.register_inner(self._name, function, keys.BATCHED)
+            if self._vmap_rule is None:
+                self._library.register_inner(
+                    self._name,
+                    lambda *given, **named: self._vmap_rule(*given, **named),  # type: ignore[misc]
+                    keys.BATCHED,
+                )
+            self._vmap_rule = function
 
         if func is None:
             return register

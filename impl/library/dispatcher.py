@@ -11,6 +11,7 @@ this order; each may have a kernel, which takes the call over. For autograd that
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,16 @@ _NO_TENSORS = (
     "but no fallback function is registered for schema {}.  This usually means that this function "
     "requires a non-empty list of Tensors, or that you (the operator writer) forgot to register a "
     "fallback function."
+)
+
+
+_OVERRIDDEN = (
+    "Warning only once for all operators,  other operators may also be overridden.\n"
+    "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
+    "  operator: {}\n    {}\n"
+    "  dispatch key: {}\n"
+    "  previous kernel: no debug info\n"
+    "       new kernel: registered at {}"
 )
 
 
@@ -87,9 +98,17 @@ class OperatorEntry:
 
         return undefine
 
-    def register(self, key: str, kernel: Callable) -> Callable[[], None]:
-        """Register a kernel, which hides an earlier one; returns a function that takes it back."""
+    def register(self, key: str, kernel: Callable, place: str) -> Callable[[], None]:
+        """Register a kernel, which hides an earlier one; returns a function that takes it back.
+
+        Warns of a kernel that is hidden, but for the meta device.
+        """
         kernels = self._kernels.setdefault(key, [])
+        if kernels and key != keys.META:
+            shown = (self.qualname, "no debug info")
+            if self.defined_at is not None:
+                shown = (str(self.schema), f"registered at {self.defined_at}")
+            warnings.warn(_OVERRIDDEN.format(*shown, key, place), UserWarning, stacklevel=4)
         kernels.append(kernel)
 
         def remove() -> None:

@@ -173,7 +173,7 @@ class Library:
                 f"a kernel for {qualname}: operators of ATen have the kernels that they are "
                 "defined with"
             )
-        self._undo.append(entry_of(qualname).register(key, fn))
+        self._undo.append(entry_of(qualname).register(key, fn, self._place))
         _registered.add((qualname, key))
         self._undo.append(lambda: _registered.discard((qualname, key)))
 
