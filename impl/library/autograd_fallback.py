@@ -9,26 +9,24 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from impl.core.below_autograd import BelowAutograd
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.state import STATE
 from impl.graph.edge import gradient_edge
 from impl.graph.hooks import register_inner_hook
 from impl.graph.node import Node
-from impl.library import batching
 from impl.library.arguments import tensors_of
 from impl.library.schema import FunctionSchema, Result
 from impl.tape.inplace import set_history
 from impl.tensor.tensor import Tensor, requires_grad
 
 _WARNING = (
-    "{}: an autograd kernel was not registered to the Autograd key(s) but we are trying to backprop "
-    "through it. This may lead to silently incorrect behavior. This behavior is deprecated and "
-    "will be removed in a future version of PyTorch. If your operator is differentiable, please "
-    "ensure you have registered an autograd kernel to the correct Autograd key (e.g. "
-    "DispatchKey::Autograd, DispatchKey::CompositeImplicitAutograd). If your operator is not "
-    "differentiable, or to squash this warning and use the previous behavior, please register "
-    "torch::CppFunction::makeFallthrough() to DispatchKey::Autograd."
+    "{}: an autograd kernel was not registered to the Autograd key(s) but we are trying to "
+    "backprop through it. This may lead to silently incorrect behavior. This behavior is "
+    "deprecated and will be removed in a future version of PyTorch. If your operator is "
+    "differentiable, please ensure you have registered an autograd kernel to the correct "
+    "Autograd key (e.g. DispatchKey::Autograd, DispatchKey::CompositeImplicitAutograd). If your "
+    "operator is not differentiable, or to squash this warning and use the previous behavior, "
+    "please register torch::CppFunction::makeFallthrough() to DispatchKey::Autograd."
 )
 
 
@@ -57,13 +55,7 @@ def called(entry, args: tuple, named: dict) -> Any:
     node = None
     if STATE.enabled and any(map(requires_grad, tensors)):
         node = CppFunction(entry.schema.name, tensors)
-    if batching.has_tangents():
-        return batching.without_tangents(entry, args, named)
-    if STATE.transforms:  # below the level of a transform, whose wrappers the kernel does not get
-        with BelowAutograd():
-            results = entry.below_autograd(args, named)
-    else:
-        results = entry.below_autograd(args, named)
+    results = entry.past_autograd(args, named)
     if node is not None:
         _note(node, results, entry.schema)
     return results
@@ -80,9 +72,7 @@ def _note(node: CppFunction, results: Any, schema: FunctionSchema) -> None:
         node._set_input_metadata(outputs)
 
 
-def _note_one(
-    node: CppFunction, tensor: Tensor, result: Result, outputs: list[Tensor]
-) -> None:
+def _note_one(node: CppFunction, tensor: Tensor, result: Result, outputs: list[Tensor]) -> None:
     def warn(gradient: Any) -> None:
         _warn(node._operator)
 

@@ -61,9 +61,7 @@ def mapped(entry, args: tuple, named: dict, level) -> Any:
         with transforms(outside):
             dims = tuple(_dims(value, level) for value in args)
             values = tuple(_values(value, level) for value in args)
-            outputs, out_dims = called(
-                lambda *given: rule(*given, **named), level, dims, values
-            )
+            outputs, out_dims = called(lambda *given: rule(*given, **named), level, dims, values)
         return wrapped(outputs, out_dims, level)
     _check_fallback(entry)
 

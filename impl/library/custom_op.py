@@ -31,8 +31,9 @@ class CustomOpDef:
     (torch._library.custom_ops.CustomOpDef)."""
 
     def __init__(self, qualname: str, schema: FunctionSchema, function: Callable) -> None:
-        if qualname in OPERATORS:
-            OPERATORS[qualname]._library._destroy()
+        before = OPERATORS.get(qualname)
+        if before is not None:
+            before._library._destroy()
         self.qualname = qualname
         self._function = function
         self._kernels: dict[str | None, Callable] = {}
@@ -41,7 +42,7 @@ class CustomOpDef:
         self._vmap_rule: Callable | None = None
         self._autocast: dict[str, dtype] = {}
         space, self._name = qualname.split("::")
-        self._library = Library(space, "FRAGMENT")
+        self._library: Library = Library(space, "FRAGMENT")
         self._entry = self._library.define_operator(schema)
         self._entry.counts_writes = True
         self._opoverload = self._entry.overload

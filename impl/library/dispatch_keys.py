@@ -18,33 +18,32 @@ AUTOGRAD, COMPOSITE, EXPLICIT = (
 )
 AUTOCAST, BATCHED = "AutocastCPU", "FuncTorchBatched"
 
-_BACKENDS = (
-    "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta"
-).split()
-_KEYS = frozenset(
-    [
-        *(
-            kind + backend
-            for kind in ("", "Autograd", "Sparse", "SparseCsr", "Quantized", "NestedTensor")
-            for backend in _BACKENDS
-        ),
-        *("Autocast" + backend for backend in ("CPU", "CUDA", "XPU", "MPS", "HPU", "XLA", "MTIA")),
-        *(AUTOGRAD, COMPOSITE, EXPLICIT, "AutogradOther", "AutogradNestedTensor", UNDEFINED),
-    ]
-)
-# Keys of PyTorch's own machinery.
-_INNER = frozenset(
-    "ADInplaceOrView BackendSelect Conjugate Negative ZeroTensor Named Functionalize Python "
-    "PythonDispatcher PreDispatch Tracer FuncTorchBatched FuncTorchVmapMode "
-    "FuncTorchGradWrapper FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode "
-    "FuncTorchBatchedDecomposition BatchedNestedTensor Batched VmapMode Autocast "
-    "CompositeExplicitAutogradNonFunctional CompositeImplicitAutogradNestedTensor".split()
-)
 _OF_DEVICES = {
     **{"cpu": CPU, "cuda": "CUDA", "hip": "HIP", "xla": "XLA", "mps": "MPS", "ipu": "IPU"},
     **{"xpu": "XPU", "hpu": "HPU", "ve": "VE", "lazy": "Lazy", "mtia": "MTIA", "maia": "MAIA"},
     **{"meta": META, "privateuseone": "PrivateUse1"},
 }
+_KEYS = frozenset(
+    [
+        *(
+            kind + backend
+            for kind in ("", "Autograd", "Autocast", "Sparse", "SparseCsr", "Quantized")
+            for backend in _OF_DEVICES.values()
+        ),
+        *(AUTOGRAD, COMPOSITE, EXPLICIT, "AutogradOther", UNDEFINED),
+    ]
+)
+# Keys of PyTorch's own machinery.
+_INNER = frozenset(
+    [
+        *("ADInplaceOrView", "BackendSelect", "Conjugate", "Negative", "ZeroTensor", "Named"),
+        *("Functionalize", "Python", "PythonDispatcher", "PreDispatch", "Tracer", BATCHED),
+        *("FuncTorchBatchedDecomposition", "FuncTorchVmapMode", "FuncTorchGradWrapper"),
+        *("FuncTorchDynamicLayerFrontMode", "FuncTorchDynamicLayerBackMode", "Batched"),
+        *("BatchedNestedTensor", "VmapMode", "CompositeExplicitAutogradNonFunctional"),
+        "CompositeImplicitAutogradNestedTensor",
+    ]
+)
 
 
 def checked_key(name: str) -> str:
@@ -62,7 +61,7 @@ def _refuse(name: str) -> NoReturn:
     if name not in _INNER:
         raise RuntimeError(f"could not parse dispatch key: {name}")
     raise NotImplementedError(
-        f"a kernel for {name}: there are kernels for backends, Autograd, Autocast and Composite keys"
+        f"a kernel for {name}: there are kernels for backends, Autograd, Autocast, Composite keys"
     )
 
 

@@ -1,7 +1,7 @@
 """Operators of programs, and the choice of a kernel for a call (aten/src/ATen/core/dispatch).
 
-A kernel is registered for a key. A call passes autocast, `vmap`, autograd, modes and the backend, in
-this order; each may have a kernel, which takes the call over. For autograd that is, in this order:
+A kernel is registered for a key. A call passes autocast, `vmap`, autograd, modes and the backend,
+in this order; each may have a kernel, which takes the call over. For autograd that is the first of
 
     - one for its key, `AutogradCPU`
     - `CompositeImplicitAutograd`, if the backend has no kernel: operators in it are recorded
@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
 from impl.dispatch.dispatch_modes import dispatched
 from impl.dispatch.op_overload import OpOverload, namespace
@@ -144,8 +145,16 @@ class OperatorEntry:
                 return autograd_fallback.called(self, args, named)
             if kernel is not fallthrough_kernel:
                 return self._run(kernel, args, named)
-        if STATE.below_autograd and batching.has_tangents():
+        return self.past_autograd(args, named)
+
+    def past_autograd(self, args: tuple, named: dict) -> Any:
+        """The results without a kernel for autograd: below the innermost transform, whose wrappers
+        no other kernel gets, and else as the kernel records them."""
+        if batching.has_tangents():
             return batching.without_tangents(self, args, named)
+        if STATE.transforms:
+            with BelowAutograd():
+                return self.below_autograd(args, named)
         return self.below_autograd(args, named)
 
     def below_autograd(self, args: tuple, named: dict) -> Any:
@@ -169,7 +178,8 @@ class OperatorEntry:
 
     def _autograd_kernel(self, backend: str) -> Callable | None:
         """The kernel of autograd; None for the fallback."""
-        found = self.kernel(f"{keys.AUTOGRAD}{backend}")
+        of_device = keys.CPU if backend == keys.SPARSE else backend
+        found = self.kernel(f"{keys.AUTOGRAD}{of_device}")
         if found is None and not (self.kernel(backend) or self.kernel(keys.EXPLICIT)):
             found = self.kernel(keys.COMPOSITE)
         return found or self.kernel(keys.AUTOGRAD)

@@ -9,11 +9,12 @@ from typing import Any
 from impl.library import dispatch_keys as keys
 
 _NO_SIZES = (
-    "{} ({}): You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but "
-    "this operator may return an output Tensor with data-dependent shape. Meta Tensors don't "
+    "{} ({}): You're trying to run this operator with meta Tensors (as opposed to FakeTensors), "
+    "but this operator may return an output Tensor with data-dependent shape. Meta Tensors don't "
     "support operators with outputs that have data-dependent shapes but FakeTensors do. If your "
-    "operator does not return an output with data-dependent shape, make sure the FakeTensor and/or "
-    "meta kernel does not call torch.library.get_ctx(). Otherwise, please use FakeTensors."
+    "operator does not return an output with data-dependent shape, make sure the FakeTensor "
+    "and/or meta kernel does not call torch.library.get_ctx(). Otherwise, please use "
+    "FakeTensors."
 )
 _running: list[Kernel] = []
 

@@ -19,7 +19,7 @@ from impl.utils._pytree import TreeSpec, tree_flatten
 
 class Formula:
     """The kernel for autograd of an operator: `backward(ctx, *grads)` is its formula, None for one
-    that raises, and `setup_context(ctx, inputs, output)` keeps on `ctx` the values that it needs."""
+    that raises; `setup_context(ctx, inputs, output)` keeps on `ctx` the values that it needs."""
 
     def __init__(
         self, entry, backward: Callable | None = None, setup_context: Callable | None = None
@@ -27,9 +27,7 @@ class Formula:
         self.entry = entry
         self.backward, self.setup_context = backward, setup_context
         overload = str(entry.overload).replace(".", "_")
-        self.function: type[Function] = type(
-            f"GeneratedBackwardFor_{overload}", (_Generated,), {}
-        )
+        self.function: type[Function] = type(f"GeneratedBackwardFor_{overload}", (_Generated,), {})
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if batching.has_tangents():
@@ -87,8 +85,8 @@ class _Generated(Function):
         formula, entry = call.formula, call.formula.entry
         if formula.backward is None:
             raise RuntimeError(
-                f"Trying to backward through {entry.overload} but no autograd formula was registered. "
-                "Please use register_autograd to add one."
+                f"Trying to backward through {entry.overload} but no autograd formula was "
+                "registered. Please use register_autograd to add one."
             )
         needs = ctx.needs_input_grad
         ctx.needs_input_grad = rebuilt(needs[:-1], call.args)

@@ -1,4 +1,4 @@
-"""`torch.library.Library`: operators of a namespace, and kernels for them, while the object lives."""
+"""`torch.library.Library`: operators of a namespace, and kernels, while the object lives."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from impl.library.dispatcher import OperatorEntry, entry_of
 from impl.library.schema import FunctionSchema
 from impl.library.schema_text import parse_schema
 
-_BLOCKS = {"DEF": "TORCH_LIBRARY", "FRAGMENT": "TORCH_LIBRARY_FRAGMENT", "IMPL": "TORCH_LIBRARY_IMPL"}
+_BLOCKS = {
+    "DEF": "TORCH_LIBRARY",
+    "FRAGMENT": "TORCH_LIBRARY_FRAGMENT",
+    "IMPL": "TORCH_LIBRARY_IMPL",
+}
 _ONLY_ONE = (
-    "Only a single TORCH_LIBRARY can be used to register the namespace {0}; please put all of your "
-    "definitions in a single TORCH_LIBRARY block.  If you were trying to specify implementations, "
-    "consider using TORCH_LIBRARY_IMPL (which can be duplicated).  If you really intended to define "
-    "operators for a single namespace in a distributed way, you can use TORCH_LIBRARY_FRAGMENT to "
-    "explicitly indicate this.  Previous registration of TORCH_LIBRARY was registered at {1}; "
-    "latest registration was registered at {2}"
+    "Only a single TORCH_LIBRARY can be used to register the namespace {0}; please put all of "
+    "your definitions in a single TORCH_LIBRARY block.  If you were trying to specify "
+    "implementations, consider using TORCH_LIBRARY_IMPL (which can be duplicated).  If you "
+    "really intended to define operators for a single namespace in a distributed way, you can "
+    "use TORCH_LIBRARY_FRAGMENT to explicitly indicate this.  Previous registration of "
+    "TORCH_LIBRARY was registered at {1}; latest registration was registered at {2}"
 )
 _COMPOSITE_META = (
     "We should not register a meta kernel directly to the operator '{}', because it has a "
@@ -151,7 +155,9 @@ class Library:
                 f"overriding {name}'s behavior for {key} dispatch key and {self.ns} namespace."
             )
         if key == keys.META and entry_of(f"{self.ns}::{name}").kernel(keys.COMPOSITE) is not None:
-            raise RuntimeError(_COMPOSITE_META.format(op_name if isinstance(op_name, str) else name))
+            raise RuntimeError(
+                _COMPOSITE_META.format(op_name if isinstance(op_name, str) else name)
+            )
         self._check_alive()
         if with_keyset:
             raise NotImplementedError("with_keyset: a call has no set of dispatch keys to pass on")

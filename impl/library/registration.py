@@ -101,7 +101,7 @@ def _define_with(lib: Library, schema: str, alias_analysis: str = "") -> Callabl
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
-    """Register a kernel of an operator: `impl("ns::name", types, func)`, a decorator without `func`.
+    """Register a kernel: `impl("ns::name", types, func)`; without `func`, a decorator.
 
     `types` names device types, "default" for all of them, or dispatch keys. `impl(lib, name,
     dispatch_key="")` is a decorator that registers with a library.

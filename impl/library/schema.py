@@ -17,7 +17,7 @@ from impl.core.dtypes import dtype
 from impl.core.named_types import type_name
 from impl.tensor.tensor import Tensor
 
-_NONE: Any = inspect.Parameter.empty
+NO_DEFAULT: Any = inspect.Parameter.empty
 # For each type of a parameter its name, and whether there are lists of it, lists of it or None, and
 # lists or None.
 _TYPES: tuple[tuple[Any, str, bool, bool, bool], ...] = (
@@ -62,7 +62,7 @@ class Argument:
 
     name: str
     type: str
-    default: Any = _NONE
+    default: Any = NO_DEFAULT
     kwarg_only: bool = False
     alias: str | None = None
 
@@ -72,7 +72,7 @@ class Argument:
         return self.alias is not None and "!" in self.alias
 
     def __str__(self) -> str:
-        default = "" if self.default is _NONE else f"={_literal(self.default)}"
+        default = "" if self.default is NO_DEFAULT else f"={_literal(self.default)}"
         return f"{_annotated(self.type, self.alias)} {self.name}{default}"
 
 
@@ -215,7 +215,9 @@ class FunctionSchema:
         if len(self.returns) == 1:
             return _converted(self.returns[0].type, value)
         if isinstance(value, Tensor) or not isinstance(value, collections.abc.Sequence):
-            raise TypeError(f"Object of type '{type(value).__name__}' is not an instance of 'sequence'")
+            raise TypeError(
+                f"Object of type '{type(value).__name__}' is not an instance of 'sequence'"
+            )
         pairs = zip(self.returns, value, strict=False)
         values = tuple([_converted(result.type, entry) for result, entry in pairs])
         return values[0] if len(values) == 1 else values
@@ -232,7 +234,7 @@ class FunctionSchema:
         )
 
     def _default(self, argument: Argument) -> Any:
-        if argument.default is _NONE:
+        if argument.default is NO_DEFAULT:
             raise RuntimeError(
                 f"{self.name}() is missing value for argument '{argument.name}'. "
                 f"Declaration: {self}"
@@ -440,7 +442,7 @@ def _type_of(parameter: inspect.Parameter, function: Callable, refuse: Callable)
 def _returned(annotation: Any, refuse: Callable) -> list[Result]:
     if annotation is None or annotation is types.NoneType:
         return []
-    if annotation is _NONE:
+    if annotation is NO_DEFAULT:
         refuse("No return type annotation was provided. Please add one.")
     parts = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
     for part in parts:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, NoReturn
 
-from impl.library.schema import Argument, FunctionSchema, Result
+from impl.library.schema import NO_DEFAULT, Argument, FunctionSchema, Result
 
 _TYPES = frozenset(
-    "Tensor int SymInt float bool SymBool str complex Scalar ScalarType Device Layout MemoryFormat "
-    "Generator Stream Storage Dimname QScheme Any".split()
+    [
+        *("Tensor", "int", "SymInt", "float", "bool", "SymBool", "str", "complex", "Scalar"),
+        *("ScalarType", "Device", "Layout", "MemoryFormat", "Generator", "Stream", "Storage"),
+        *("Dimname", "QScheme", "Any"),
+    ]
 )
 _TOKEN = re.compile(
     r"""\s*(?:(?P<ident>[A-Za-z_]\w*)|(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)
@@ -93,7 +96,9 @@ class _Parser:
             name += f"::{self._expect('ident')}"
         overload = self._expect("ident") if self._take(".") else ""
         if self._next.kind == "eof":
-            raise RuntimeError("Tried to parse a function schema but only the operator name was given")
+            raise RuntimeError(
+                "Tried to parse a function schema but only the operator name was given"
+            )
         arguments = self._arguments()
         self._expect("arrow")
         returns = self._results()
@@ -110,8 +115,8 @@ class _Parser:
             else:
                 kind, alias = self._type()
                 name = self._expect("ident")
-                default = (self._default(kind),) if self._take("=") else ()
-                arguments.append(Argument(name, kind, *default, kwarg_only=only, alias=alias))
+                default = self._default(kind) if self._take("=") else NO_DEFAULT
+                arguments.append(Argument(name, kind, default, only, alias))
             if not self._take(","):
                 break
         self._expect(")")
