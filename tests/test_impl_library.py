@@ -1,4 +1,4 @@
-"""Operators of a Library on both libraries: schemas, the choice of kernels, and what is refused."""
+"""Operators of a Library on both libraries: schemas, the choice of kernels, and refusals."""
 
 import gc
 import itertools

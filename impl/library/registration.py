@@ -257,7 +257,7 @@ def register_torch_dispatch(
     *,
     lib: Library | None = None,
 ) -> Callable:
-    """Register what a TorchDispatchMode does with an operator, `func(mode, op, types, args,
+    """Register the handler of a TorchDispatchMode for an operator, `func(mode, op, types, args,
     kwargs)`, in the place of its `__torch_dispatch__` (torch.library.register_torch_dispatch).
 
     Raises RuntimeError for a class for which there is such a function.
@@ -281,7 +281,7 @@ def register_torch_dispatch(
     return register if func is None else register(func)
 
 
-# -- what there is no compiler for ----------------------------------------------------------------
+# -- kernels of Triton ----------------------------------------------------------------------------
 
 
 def triton_op(name: str, fn: Callable | None = None, /, **options: Any) -> NoReturn:

@@ -200,7 +200,7 @@ class FunctionSchema:
         return {a.name: named.get(a.name, a.default) for a in only}
 
     def returned(self, value: Any) -> Any:
-        """What a kernel returned, converted to the types of the results.
+        """The results of a kernel, converted to the types of the schema.
 
         Raises RuntimeError for a value that has none of them, TypeError for one that is no sequence
         where there are several.
