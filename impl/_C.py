@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
 from impl.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
@@ -11,9 +12,15 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TensorBase",
+    "_AutoDispatchBelowAutograd",
     "_disabled_torch_function_impl",
     "_is_torch_function_enabled",
 ]
+
+
+class _AutoDispatchBelowAutograd(BelowAutograd):
+    """While it is entered, operators are called below autograd, as the kernel for autograd of an
+    operator calls the operator itself (torch._C._AutoDispatchBelowAutograd)."""
 
 
 def _is_torch_function_enabled() -> bool:

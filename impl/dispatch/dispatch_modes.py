@@ -49,6 +49,9 @@ def dispatched(overload, args: tuple, kwargs: dict | None = None) -> Any:
         within, STATE.within_dispatch = STATE.within_dispatch, True
         _set_modes(modes[:-1])
         try:
+            rule = overload.torch_dispatch_rules.get(type(modes[-1]))
+            if rule is not None:
+                return rule(modes[-1], overload, (), args, kwargs or {})
             return modes[-1].__torch_dispatch__(overload, (), args, kwargs or {})
         finally:
             _set_modes(modes)

@@ -24,6 +24,8 @@ class OpOverload:
         self.__module__ = f"torch._ops.{self.namespace}"
         self._schema = schema
         self._call = call
+        self.tags: list = []
+        self.torch_dispatch_rules: dict[type, Callable] = {}
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         asked = asked_for(elements((*args, *kwargs.values())))
@@ -69,8 +71,13 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        asked = asked_for(elements((*args, *kwargs.values())))
+        if asked is not None:
+            return ask(self, f"torch.ops.{self}", asked, args, kwargs)
         if len(self._found) == 1:
             return next(iter(self._found.values()))(*args, **kwargs)
+        if all(overload._schema is not None for overload in self._found.values()):
+            return self._fitting(args, kwargs)(*args, **kwargs)
         failures = []
         for overload in self._found.values():
             try:
@@ -78,6 +85,21 @@ class OpOverloadPacket:
             except TypeError as error:
                 failures.append(error)
         raise failures[0]
+
+    def _fitting(self, args: tuple, kwargs: dict) -> OpOverload:
+        """The first overload whose schema takes the arguments. Raises RuntimeError for none."""
+        failures = []
+        for overload in self._found.values():
+            try:
+                overload._schema.matched(args, kwargs)
+            except RuntimeError as error:
+                failures.append(f"{error}\n\n")
+            else:
+                return overload
+        raise RuntimeError(
+            "Overloaded torch operator invoked from Python failed to match any schema:\n"
+            + "".join(failures)
+        )
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
@@ -96,6 +118,16 @@ class OpNamespace:
     def packet(self, name: str) -> OpOverloadPacket:
         """The operator of a name, a new one without overloads where there is none."""
         return self._found.setdefault(name, OpOverloadPacket(self.name, name))
+
+    def remove(self, name: str, overload: str) -> None:
+        """Take an overload away, and with the last one the operator."""
+        packet = self._found[name]
+        del packet._found[overload]
+        if not packet._found:
+            del self._found[name]
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self.name}' from 'torch.ops'>"
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
         found = self.__dict__.get("_found", {}).get(name)
