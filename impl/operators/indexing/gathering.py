@@ -215,17 +215,24 @@ def _store_indices(name: str, out, indices: Tensor):
     return store(name, out, indices)
 
 
-@function("nonzero", out=True, derived=False, storing=_store_indices, batching="dynamic")
+@function("nonzero", out=True, derived=False, storing=_store_indices)
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, one row each (torch.nonzero).
 
     With `as_tuple` one vector per dimension.
     """
+    return nonzero_numpy(input) if as_tuple else _rows_found(input)
+
+
+@RULES["composed_no_rule"]
+def nonzero_numpy(input):
+    """The columns of `nonzero`, views of its rows' memory, as ATen makes them."""
+    matrix = input if input._raw.ndim else tensor_ops.unsqueeze(input.detach(), 0)
+    return FUNCTIONS["unbind"](nonzero(matrix), 1)
+
+
+def _nonzero(input):
     raw = input._raw
-    if as_tuple:
-        # Views of the columns, as ATen makes them.
-        rows = nonzero(input if raw.ndim else tensor_ops.unsqueeze(input.detach(), 0))
-        return FUNCTIONS["unbind"](rows, 1)
     if is_meta(raw):
         raise NotImplementedError(messages.META_NONZERO)
     count = int(np.count_nonzero(raw))
@@ -236,7 +243,11 @@ def nonzero(input, *, as_tuple=False):
     return inference_mode.count_made(input, new(columns.T, (1, count)))
 
 
-@function("nonzero_static")
+_nonzero.__name__ = "nonzero"  # which the refusal of batched tensors shows
+_rows_found = RULES["dynamic"](_nonzero)
+
+
+@function("nonzero_static", batching="fallback")
 def nonzero_static(input, *, size, fill_value=-1, out=None):
     """The first `size` rows of `nonzero`, followed by rows of `fill_value` (torch.nonzero_static).
 
@@ -260,7 +271,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     return out
 
 
-@function("argwhere")
+@function("argwhere", batching="composed_fallback")
 def argwhere(input):
     """The indices of the elements that are not zero (torch.argwhere)."""
     return nonzero(input)

@@ -117,7 +117,7 @@ def _check(input1, input2, weight, bias) -> None:
         )
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def bilinear(input1, input2, weight, bias=None):
     """For each output o the sum of input1[..., i] weight[o, i, j] input2[..., j], plus the bias
     (torch.nn.functional.bilinear).

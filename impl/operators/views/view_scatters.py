@@ -11,6 +11,7 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.state import STATE
 from impl.core.strides import element_strides, extent, has_zero_strides, may_overlap, strided
 from impl.dispatch import forward_rules
 from impl.dispatch.definition import FUNCTIONS, Array, operator, written
@@ -21,6 +22,7 @@ from impl.dispatch.record import underived_out
 from impl.kernels.casting import converted, discards
 from impl.operators.views.as_strided import as_strided
 from impl.tensor.aliases import alias, on_copied_memory
+from impl.tensor.batched_tensor import innermost
 from impl.tensor.geometry import check_bounds, geometry
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.memory_overlap import check_overlap
@@ -154,6 +156,8 @@ class _AsStridedScatter(Operator):
 
     def slow_path(self, input, src, size, stride, storage_offset=None):
         args = (input, src, tuple(size), tuple(stride), storage_offset)
+        if STATE.batched and (batch := innermost((input, src))) is not None:
+            return batch._applied(self, args)
         mask = self.grad_input_mask(args)
         if requires_grad(input) and not input.is_contiguous():
             raise RuntimeError(
@@ -185,6 +189,14 @@ def as_strided_scatter(self: Array, src: Array, size, stride, storage_offset=Non
     memory = np.array(self, order="C").reshape(-1)
     strided(memory, size, stride, storage_offset or 0)[...] = _cast(src, self.dtype)
     return memory.reshape(self.shape)
+
+
+@as_strided_scatter.batches
+def _refuse_batch(args, level):
+    raise RuntimeError(
+        "Error: aten::as_strided_scatter requires special handling, and does not yet have a "
+        "batching rule. Feel free to file a github issue!"
+    )
 
 
 def _kept_raw(grad, layout, size, stride, storage_offset):
