@@ -21,8 +21,17 @@ from impl.tensor.legacy_batched_tensor import NO_RULE, NO_VIEW_RULE, RANDOM, Bat
 from impl.tensor.tensor import Tensor, new
 
 BatchingRule = Literal[
-    *("by_example", "no_rule", "composed_no_rule", "random", "physical", "whole", "fallback"),
-    *("composed_fallback", "composed_no_view_rule", "dynamic", "unsupported"),
+    "by_example",
+    "composed_fallback",
+    "composed_no_rule",
+    "composed_no_view_rule",
+    "dynamic",
+    "fallback",
+    "no_rule",
+    "physical",
+    "random",
+    "unsupported",
+    "whole",
 ]
 _DYNAMIC = (
     "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "

@@ -306,6 +306,8 @@ def along(index: Tensor, dim: int, like: Tensor) -> Tensor:
     sizes of the others. One without dimensions is expanded along all, as in torch."""
     shape = [*like._raw.shape]
     dim = wrap_dim(dim, len(shape))
+    if not shape:
+        return index
     if not index._raw.ndim:
         return index.expand(shape)
     shape[dim] = index._raw.shape[0]

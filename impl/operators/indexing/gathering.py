@@ -310,9 +310,8 @@ def one_hot(tensor, num_classes=-1):
 def _index_select_of_batch(args, level):
     """`gather` (ATen/functorch/BatchRulesScatterOps.cpp)."""
     input, dim, index = args
-    if not input._raw.ndim:
-        return NotImplemented
-    return input.gather(dim, vmap_rules.along(index, dim, input))
+    result = input.gather(dim, vmap_rules.along(index, dim, input))
+    return result if input._raw.ndim or not index._raw.ndim else result.squeeze(-1)
 
 
 index_select.on_large_meta(lambda self, dim, index: np.take(self, index, dim))
