@@ -55,7 +55,8 @@ _ATEN = {
     "split_copy": "split_copy.Tensor",
     "split_at": "tensor_split.tensor_indices_or_sections",
     "embedding_bag": "embedding_bag.padding_idx",
-    "pinv": "linalg_pinv.rcond_tensor",
+    "pinv_by_tensor": "linalg_pinv.rcond_tensor",
+    "_unique_dim": "unique_dim",
 }
 _UNSUPPORTED = (
     "vmap over torch.{} isn't supported yet. Please file an issue at "
@@ -142,7 +143,7 @@ def _unsupported(composite, args: tuple, named: dict, level):
 
 
 def _dynamic(composite, args: tuple, named: dict, level):
-    raise RuntimeError(_DYNAMIC.format(composite.__name__))
+    raise RuntimeError(_DYNAMIC.format(_name(composite)))
 
 
 def _on_value(composite, args: tuple, named: dict, level):
@@ -154,6 +155,13 @@ def _on_value(composite, args: tuple, named: dict, level):
     if not is_at(first, level) or innermost((*rest, *named.values())) is not None:
         return _each_example(composite, (first, *rest), named, level)
     return first._over(composite(first._value, *rest, **named))
+
+
+def _on_fronted(composite, args: tuple, named: dict, level):
+    """Apply to the value of the first argument, which alone is batched, with the mapped dimension
+    in front, as that of the result is."""
+    value = vmap_rules.fronted(args[0], level)
+    return vmap_rules.hide(composite(value, *args[1:], **named), level)
 
 
 def _on_whole(composite, args: tuple, named: dict, level):
@@ -207,6 +215,7 @@ def by_example(composite):
     return _ruled(_each_example, _each_row)(on_elements)
 
 
+fronted = _ruled(_on_fronted, _each_row)
 physical = _ruled(_on_value, _each_row)
 sized = _ruled(_sized, _each_row)
 RULES: dict[BatchingRule, Callable[[Any], Any]] = {

@@ -94,6 +94,11 @@ def padded(batch: Any, rank: int, level) -> Any:
     return value.view(size, *(1,) * missing, *rest)
 
 
+def padded_example(value: Any, rank: int, level) -> Any:
+    """`padded`, of a tensor that is not batched an expansion."""
+    return padded(value, rank, level) if is_at(value, level) else ensured(value, level)
+
+
 def pointwise(op, args: tuple, level) -> list:
     """Broadcast the operands behind the mapped dimension."""
     tensors = [args[i] for i in op.tensor_positions if isinstance(args[i], Tensor)]
