@@ -222,7 +222,7 @@ pdist_backward.gradients("grad_output", "self", "pdist")(of_pdist_backward)
 pdist_backward.forward("unsupported", name="_pdist_backward", invited=True)
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def pdist(input, p=2):
     """The distances of order `p` of every two rows of a matrix (n, k), as (n * (n - 1) / 2,), in
     the order of an upper triangle (torch.pdist).
