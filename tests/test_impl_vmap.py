@@ -147,6 +147,7 @@ RULED = {
         ("(3, 4)", "()", "torch.index_fill(a, -1, (b * 0).long(), 7.0)"),
         ("(3, 4)", "()", "torch.index_fill(a, 0, torch.tensor([1]), b)"),
         ("()", "()", "torch.index_select(a, 0, torch.tensor([0]))"),
+        ("(3,)", "(3,)", "F.one_hot((a * 7).long(), 7), F.one_hot((b * 7).long(), 7)"),
         ("(4,)", "()", "torch.masked_select(a, torch.ones(3, 4, dtype=torch.bool))"),
     ],
     "linear algebra": [
@@ -203,6 +204,8 @@ REFUSED_CALLS = [
     "torch.tensor_split(a, torch.tensor([1]))",
     "torch.nonzero(a, as_tuple=True)",
     "torch.nonzero(a)",
+    "F.one_hot(a.long())",
+    "F.one_hot(a, 3)",
     "torch.unique(a, dim=0)",
     "torch.split_copy(a, 1)",
     "torch.as_strided_scatter(a, a, (2, 2), (2, 1))",
@@ -214,7 +217,7 @@ def test_calls_without_a_rule_are_refused_as_by_torch(text):
     torch = pytest.importorskip("torch")
     shown = []
     for lib in (impl, torch):
-        function = eval(f"lambda a: {text}", {"torch": lib})
+        function = eval(f"lambda a: {text}", {"torch": lib, "F": lib.nn.functional})
         with pytest.raises(RuntimeError) as error:
             lib.func.vmap(function)(lib.ones(2, 2, 2))
         shown.append(str(error.value))

@@ -13,11 +13,13 @@ from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.state import STATE
 from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, counted, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import store, write_out
+from impl.tensor.batched_tensor import innermost
 from impl.tensor.tensor import Tensor, new
 
 
@@ -283,13 +285,14 @@ def _gather_meta(self, dim, index, *rest):
     return index.shape, self.dtype
 
 
-@RULES["by_example"]
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
 
     int64; as many columns as classes, one more than the largest by default. Raises RuntimeError
     for classes that are not int64, negative, or too large.
     """
+    if STATE.batched and innermost((tensor,)) is not None:
+        return _one_hot_of_batch(tensor, num_classes)
     raw = tensor._raw
     if raw.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -304,6 +307,18 @@ def one_hot(tensor, num_classes=-1):
     result = new((np.expand_dims(raw, -1) == np.arange(num_classes)).astype(np.int64))
     result._storage.version = 2  # zeroed, then scattered into
     return result
+
+
+def _one_hot_of_batch(tensor, num_classes: int):
+    """The comparison with all classes, whose elements are not looked at."""
+    if tensor._raw.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor.")
+    if num_classes <= 0:
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive "
+            "num_classes argument."
+        )
+    return (tensor.unsqueeze(-1) == FUNCTIONS["arange"](num_classes)).to(int64)
 
 
 @index_select.batches

@@ -14,7 +14,7 @@ from impl.dispatch.not_implemented import require_scalar_type
 from impl.kernels.reduced_precision import widened
 
 
-@operator(function=False, method=False, numbers=False, torch_name="_trilinear")
+@operator(function=False, method=False, numbers=False, torch_name="_trilinear", batching="fallback")
 def trilinear(
     i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim, unroll_dim=1
 ) -> Array:
