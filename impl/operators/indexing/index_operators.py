@@ -182,9 +182,12 @@ def _at_batched_indices(batch, indices, level):
     if any(index is None for index in indices):
         return NotImplemented
     rank = max(index._raw.ndim for index in indices)
+    return hide(index_(ensured(batch, level), _with_examples(indices, rank, level)), level)
+
+
+def _with_examples(indices, rank: int, level) -> list:
     own = FUNCTIONS["arange"](level.size).view(level.size, *(1,) * rank)
-    whole = [padded(index, rank, level) for index in indices]
-    return hide(index_(ensured(batch, level), [own, *whole]), level)
+    return [own, *(padded(index, rank, level) for index in indices)]
 
 
 def _is_one_mask(indices) -> bool:
@@ -249,6 +252,32 @@ def index_put(self: Array, indices: list[Array], values: Array, accumulate=False
 )
 def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
+
+
+@index_put.batches
+def _index_put_of_batch(args, level):
+    target, indices, values, accumulate = args
+    present = [dim for dim, index in enumerate(indices) if index is not None]
+    masks = [indices[dim]._raw.dtype == np.bool_ for dim in present]
+    rank = max(
+        1 if mask else indices[dim]._raw.ndim for dim, mask in zip(present, masks, strict=True)
+    )
+    indexed = sum(
+        indices[dim]._raw.ndim if mask else 1 for dim, mask in zip(present, masks, strict=True)
+    )
+    if any(is_at(index, level) for index in indices):
+        if any(masks) or len(present) < len(indices):
+            return NotImplemented
+        places = _with_examples(indices, rank, level)
+    elif present[-1] - present[0] >= len(present):  # the indexed dimensions come first
+        return NotImplemented
+    else:
+        places = [None, *indices]
+    written = ensured(values, level)
+    missing = target._raw.ndim - indexed + rank - values._raw.ndim
+    if missing > 0:
+        written = written.view(level.size, *(1,) * missing, *values._raw.shape)
+    return hide(index_put(ensured(target, level), places, written, accumulate), level)
 
 
 index_.gradient(

@@ -175,7 +175,8 @@ tensor_ops.masked_select_backward = _masked_select_backward
 def _select_of_batch(args, level):
     if is_at(args[1], level):
         raise RuntimeError(_BATCHED_MASK)
-    return NotImplemented
+    value = vmap_rules.padded(args[0], max(args[0]._raw.ndim, args[1]._raw.ndim), level)
+    return vmap_rules.hide(masked_select(value, args[1]).view(level.size, -1), level)
 
 
 masked_select.gradient(

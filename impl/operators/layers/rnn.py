@@ -56,7 +56,7 @@ def _check_weights(w_ih: Tensor, w_hh: Tensor, gates: int, width: int) -> None:
             )
 
 
-@function(method=False, batching="no_rule")
+@function(method=False, batching="composed_no_rule")
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of an LSTM: (N, input), two states (N, hidden) and the weights of four gates, give
     the next states (torch.lstm_cell). Raises RuntimeError for states of other sizes."""
@@ -85,7 +85,7 @@ def _cell(name: str, mode: str):
     cell.__name__ = cell.__qualname__ = name
     cell.__doc__ = f"""One step: (N, input), a state (N, hidden) and the weights give the next state
     (torch.{name}). Raises RuntimeError for a state of another size."""
-    return function(name, method=False, batching="fallback")(cell)
+    return function(name, method=False, batching="composed_fallback")(cell)
 
 
 gru_cell = _cell("gru_cell", "GRU")

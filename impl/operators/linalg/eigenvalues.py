@@ -149,7 +149,7 @@ def eigvals(A, *, out=None):
     return eig(A)[0] if differentiated(A) else _values(A)
 
 
-@batching_rules.physical
+@batching_rules.fronted
 def _values(A: Tensor, out=None) -> Tensor:
     """The eigenvalues alone; NaN for a matrix that is not finite."""
     _check_general("linalg.eigvals", A, out)

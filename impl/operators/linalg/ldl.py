@@ -103,7 +103,7 @@ def _check_infos(name: str, infos: Tensor) -> None:
         )
 
 
-@lapack.factorisation("NotImplemented")
+@lapack.factorisation("NotImplemented", batching="fallback")
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian) -> Array:
     def solve(LD, pivots, B):
         return _routine("trs", B, hermitian)(LD, pivots, B, True, True)

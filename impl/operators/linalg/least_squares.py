@@ -19,6 +19,7 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import check_castable, fit, named_out, store
+from impl.dispatch.vmap_rules import hide, padded_example
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import is_vector
 from impl.operators.linalg.pseudoinverse import pinv_gradient, pinv_tangent
@@ -119,6 +120,17 @@ def _backward(F, grads, self, b, solution, needs):
         more = F.squeeze_dim(more, -1) if vector else more
         to_B = more if to_B is None else to_B + more
     return to_A, to_B
+
+
+@linalg_lstsq.batches
+def _lstsq_of_batch(args, level):
+    """Results that are not computed, which are empty, are not batched."""
+    A, b, *settings = args
+    rank = max(A._raw.ndim, b._raw.ndim)
+    operands = [padded_example(one, rank, level) for one in (A, b)]
+    solution, *rest = linalg_lstsq(*operands, *settings)
+    computed = [one if one._raw.shape == (0,) else hide(one, level) for one in rest]
+    return (hide(solution, level), *computed)
 
 
 def _solution_tangent(F, self_t, self, b_t, b):

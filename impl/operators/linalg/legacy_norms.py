@@ -131,7 +131,7 @@ def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
     return result if out is None else copy_out("nuclear_norm", out, result)
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def norm_except_dim(v, pow=2, dim=0):
     """The norm over all dimensions but one, which is kept; over all for -1
     (torch.norm_except_dim)."""

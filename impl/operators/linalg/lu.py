@@ -107,7 +107,7 @@ def triangles(LU):
     outputs=("P", "L", "U"),
     function=False,
     method=False,
-    batching="leading",
+    batching="fallback",
 )
 def linalg_lu_plu(A: Array, pivot) -> tuple:
     LU, pivots, _ = factored(A, pivot)

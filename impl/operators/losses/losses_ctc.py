@@ -228,7 +228,7 @@ def _lengths(name: str, given) -> tuple[int, ...]:
     return tuple(np.reshape(given._raw, -1).tolist())
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 @fp32
 def ctc_loss(
     log_probs, targets, input_lengths, target_lengths, blank=0, reduction=NONE, zero_infinity=False

@@ -34,6 +34,7 @@ from impl.tensor.memory_overlap import check_cast, check_written
     elementwise=True,
     autocast="fp32",
     reduces=True,
+    batching="fallback",
 )
 def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
     """log(1 + exp(-target * self)), rounded at each step; it overflows as torch's does."""

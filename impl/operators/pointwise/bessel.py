@@ -87,10 +87,10 @@ special_i1e.gradient(self=_of_i1e)
 # -- of float32 and float64 only ----------------------------------------------------------------
 
 
-def _special(name: str, function, doc: str, of_x: bool = False):
+def _special(name: str, function, doc: str, of_x: bool = False, batching: str = "front"):
     """Define a function of float32 and float64.
 
-    `of_x`: torch names the parameter `x` instead of `input`.
+    `of_x`: torch names the parameter `x` instead of `input`; `batching` as in `operator`.
     """
 
     def compute(value):
@@ -106,7 +106,8 @@ def _special(name: str, function, doc: str, of_x: bool = False):
     kernel = of_named if of_x else of_self
     kernel.__name__, kernel.__doc__ = f"special_{name}", f"{doc} (torch.special.{name})."
     letters = name.title().replace("_", "")
-    return operator(node=f"Special{letters}Backward0", promote="float", **_SPECIAL)(kernel)
+    facts = {**_SPECIAL, "batching": batching}
+    return operator(node=f"Special{letters}Backward0", promote="float", **facts)(kernel)
 
 
 def _bessel(name: str):
@@ -164,4 +165,4 @@ def _airy(value):
     return np.where((value > 103.892) & np.isfinite(value), found.dtype.type(0), found)
 
 
-_special("airy_ai", _airy, "The Airy function Ai", of_x=True)
+_special("airy_ai", _airy, "The Airy function Ai", of_x=True, batching="fallback")

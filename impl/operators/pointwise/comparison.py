@@ -249,7 +249,7 @@ def _check_close(input, other, rtol, atol) -> None:
             )
 
 
-@function(batching="fallback")
+@function(batching="composed_fallback")
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |input - other| <= atol + rtol * |other| (torch.isclose).
 

@@ -29,7 +29,7 @@ def _halves(p: int, dtype) -> np.ndarray:
     return (np.arange(1 - p, 1) / 2).astype(dtype)
 
 
-@operator(promote="float", inplace=True, out=True, batching="dims")
+@operator(promote="float", inplace=True, out=True, batching="pointwise")
 def mvlgamma(self: Array, p) -> Array:
     """The logarithm of the multivariate gamma function of dimension p (torch.mvlgamma).
 

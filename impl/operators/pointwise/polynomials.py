@@ -132,7 +132,9 @@ def _define(name: str, polynomial: Callable[[Array, Array], Array], what: str) -
             return polynomial(np.asarray(x, dtype), degree).astype(dtype)[()]
 
     kernel.__name__ = f"special_{name}"
-    op = operator(promote="float", elementwise=True, function=False, method=False)(kernel)
+    op = operator(
+        promote="float", elementwise=True, function=False, method=False, batching="fallback"
+    )(kernel)
     POLYNOMIALS[name] = chosen(
         f"special_{name}",
         op,

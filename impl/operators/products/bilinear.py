@@ -12,7 +12,7 @@ from impl.dispatch.not_implemented import require_scalar_type
 from impl.kernels.reduced_precision import widened
 
 
-@operator(function=False, method=False, numbers=False, torch_name="_trilinear")
+@operator(function=False, method=False, numbers=False, torch_name="_trilinear", batching="fallback")
 def trilinear(
     i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim, unroll_dim=1
 ) -> Array:
@@ -115,7 +115,7 @@ def _check(input1, input2, weight, bias) -> None:
         )
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def bilinear(input1, input2, weight, bias=None):
     """For each output o the sum of input1[..., i] weight[o, i, j] input2[..., j], plus the bias
     (torch.nn.functional.bilinear).

@@ -10,6 +10,7 @@ from impl.core.dims import wrap_dim
 from impl.core.meta_functions import of_sizes
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import view_operator
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.geometry import Geometry
@@ -126,10 +127,18 @@ def narrow(input, dim, start, length):
 
     Raises RuntimeError when they exceed the dimension, IndexError for a start out of range.
     """
-    if isinstance(start, Tensor) and (start._raw.ndim or start._raw.dtype.kind not in "iu"):
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    if isinstance(start, Tensor):
+        return narrow_from(input, dim, start, length)
     start = _first(input._raw.shape, dim, start, length)
     return tensor_ops.slice(input, dim, start, start + length, 1)
+
+
+@RULES["composed_no_view_rule"]
+def narrow_from(input, dim, start, length):
+    """`narrow` from the element of a tensor on."""
+    if start._raw.ndim or start._raw.dtype.kind not in "iu":
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    return narrow(input, dim, start.item(), length)
 
 
 def _first(shape, dim, start, length) -> int:
