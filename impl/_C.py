@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
+from impl.tensor.dispatching import DisableTorchDispatch as _DisableTorchDispatch
+from impl.tensor.dispatching import disabled as _disabled_torch_dispatch_impl
 from impl.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from impl.tensor.torch_function import disabled as _disabled_torch_function_impl
 
@@ -11,6 +13,8 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TensorBase",
+    "_DisableTorchDispatch",
+    "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_is_torch_function_enabled",
 ]

@@ -29,9 +29,10 @@ from impl.kernels.sum_to import sum_to
 from impl.tape.saved_variable import unpack_array, unpack_tensor
 from impl.tensor import forward_grad
 from impl.tensor.allocation import preserved
+from impl.tensor.dispatching import ALIVE
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import DISPATCHING, Tensor, new
 from impl.tensor.views import NO_GRAD, ViewMeta
 
 
@@ -284,8 +285,9 @@ class RecordingGradients:
 
 class TensorGradients(RecordingGradients):
     """Gradients are tensors that need not be recorded: because they or saved tensors may have
-    tangents, because autocast is on, because they are empty and NumPy keeps no strides of empty
-    arrays, or because they are on the meta device, whose arrays only operators know.
+    tangents or classes that operators ask, because autocast is on, because they are empty and NumPy
+    keeps no strides of empty arrays, or because they are on the meta device, whose arrays only
+    operators know.
     """
 
     def __init__(self, records: bool) -> None:
@@ -308,8 +310,9 @@ class TensorGradients(RecordingGradients):
         if a.is_sparse:
             return b + a
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        # On the meta device sums are in new memory; a batch does not fit into one without it.
-        others = a.is_meta or (STATE.batched and type(a) is not type(b))
+        # On the meta device, and of classes that operators ask, sums are in new memory; a batch
+        # does not fit into one without it.
+        others = a.is_meta or type(a) in DISPATCHING or (STATE.batched and type(a) is not type(b))
         if STATE.enabled or not unshared or kept or others:
             return a + b
         return a.add_(b)
@@ -325,5 +328,5 @@ def gradient_form(records: bool, on_tensors: bool = False):
         return TensorGradients(records)
     if records:
         return RECORDING
-    on_tensors = on_tensors or STATE.autocast is not None
+    on_tensors = on_tensors or STATE.autocast is not None or bool(ALIVE)
     return TensorGradients(False) if on_tensors else ArrayGradients()

@@ -12,12 +12,12 @@ from impl.core.below_autograd import BelowAutograd
 from impl.core.dtypes import dtype, float64
 from impl.core.state import STATE
 from impl.dispatch.autocast import autocast
-from impl.dispatch.dispatch_modes import dispatched
 from impl.dispatch.op_overload import OpOverload, namespace
 from impl.library import batching
 from impl.library.generated_backward import flattened, function_of, recorded
 from impl.library.schema import FunctionSchema, parsed_schema, schema_of
 from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.torch_dispatch import asks, dispatched
 
 _ALIASES = (
     "The output of this custom operator (1) must not also be an input to this custom operator and "
@@ -82,7 +82,7 @@ class CustomOpDef:
 
     def below_autograd(self, args: tuple, named: dict) -> Any:
         """The result without a history, of a mode or of the kernel; counts declared writes."""
-        if STATE.dispatch_modes:
+        if asks((*args, *named.values())):
             return dispatched(self.overload, args, named)
         given = {a.name: value for a, value in zip(self.schema.positional, args, strict=False)}
         for name in self.schema.mutated:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.memory_formats import contiguous_format
 from impl.core.ownership import is_unshared
 from impl.core.registry import tensor_ops
 from impl.core.strides import contiguous_strides, extent, has_zero_strides, strided
@@ -216,7 +217,7 @@ class CopySlices(Node):
                 whole, self._slice.shape, self._slice.strides, self._offset
             )
         assert self._fn is not None
-        copy = part.clone()
+        copy = part.clone(memory_format=contiguous_format)
         inner = self._fn._evaluate([copy if form.records else copy._raw], form, wanted)
         if self._fn._is_custom_function and (inner[0] is None or self._edge_nodes()[0] is None):
             return [None, *inner[1:]]

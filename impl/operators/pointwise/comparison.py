@@ -13,13 +13,15 @@ from impl.core.registry import FUNCTIONS
 from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
+from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_meta
 from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.allocation import copied_layout
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import DISPATCHING, Tensor
+from impl.tensor.torch_dispatch import asks
 
 _COMPARISONS = {
     "eq": (np.equal, "equal to"),
@@ -220,6 +222,8 @@ bitwise_not.forward("unknown")
 @function(batching="no_rule")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
+    if DISPATCHING and asks((input, other)):
+        return called_aten("equal", input, other)
     refuse_meta("equal", input, other)
     return bool(np.array_equal(input._raw, other._raw))
 
@@ -264,6 +268,9 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 @function(batching="unsupported")
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
+    if DISPATCHING and asks((input, other)):
+        usual = (rtol, atol, equal_nan) == (1e-05, 1e-08, False)
+        return called_aten("allclose", input, other, *(() if usual else (rtol, atol, equal_nan)))
     _check_close(input, other, rtol, atol)
     every = np.all(close(input, other, rtol, atol, equal_nan)._raw)
     if is_meta(every):
