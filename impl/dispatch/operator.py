@@ -248,7 +248,8 @@ class Operator(OperatorWrites):
     def _with_history(self, result, args, mask: int):
         """The result that a handler returned, recorded if `mask`."""
         outputs = (result,) if len(self.outputs) == 1 else tuple(result)
-        if mask and all(dispatch_modes.checked(output) is not None for output in outputs):
+        there = [dispatch_modes.checked(output) is not None for output in outputs]
+        if mask and all(there):
             self.record(args, outputs, mask)
         forward_rules.propagate(self, args, outputs)
         return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 
-from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
 from impl.tensor.tensor import DISPATCHING, Tensor
 
@@ -35,8 +34,6 @@ class DisableTorchDispatch:
     below autograd (torch._C._DisableTorchDispatch)."""
 
     def __init__(self) -> None:
-        self._below = BelowAutograd()
-        self._below.__enter__()
         self._before: tuple | None = (STATE.torch_dispatch, STATE.dispatch_modes)
         STATE.torch_dispatch = False
         set_modes(())
@@ -53,7 +50,6 @@ class DisableTorchDispatch:
         STATE.torch_dispatch, modes = self._before
         self._before = None
         set_modes(modes)
-        self._below.__exit__()
 
 
 def note(tensor: Tensor) -> None:
