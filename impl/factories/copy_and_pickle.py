@@ -78,7 +78,28 @@ def deep(self: Tensor, memo: dict) -> Tensor:
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
     if type(self) in DISPATCHING and not self.data_ptr():
-        return _cloned(self, memo)
+        result = _cloned(self)
+    else:
+        result = _with_copied_memory(self, memo)
+    memo[id(self)] = result
+    result._own_grad = copy.deepcopy(self._own_grad, memo)
+    for name, value in own_attributes(self).items():
+        setattr(result, name, copy.deepcopy(value, memo))
+    return result
+
+
+def _cloned(self: Tensor) -> Tensor:
+    """The copy of a wrapper subclass, which its class makes."""
+    with no_grad():
+        result = self.clone()
+    if type(result) is not type(self):
+        raise RuntimeError(_CLONE)
+    result._requires_grad = self._requires_grad
+    return result
+
+
+def _with_copied_memory(self: Tensor, memo: dict) -> Tensor:
+    """The copy of a tensor that has memory, of its class."""
     if not self.is_sparse:
         self.untyped_storage()  # which a tensor that a transform wraps does not have
     made = self.new_empty([]) if overrides(self) else None
@@ -86,27 +107,7 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         raise RuntimeError(_NEW_EMPTY)
     result = self.detach().clone() if self.is_sparse else _on_copied_memory(self, memo)
     result._requires_grad = self._requires_grad
-    if made is not None:
-        result = _put_into(made, result)
-    memo[id(self)] = result
-    result._own_grad = copy.deepcopy(self._own_grad, memo)
-    for name, value in own_attributes(self).items():
-        setattr(result, name, copy.deepcopy(value, memo))
-    return result
-
-
-def _cloned(self: Tensor, memo: dict) -> Tensor:
-    """The copy of a wrapper subclass, which its class makes, with copies of its attributes."""
-    with no_grad():
-        result = self.clone()
-    if type(result) is not type(self):
-        raise RuntimeError(_CLONE)
-    result._requires_grad = self._requires_grad
-    memo[id(self)] = result
-    result._own_grad = copy.deepcopy(self._own_grad, memo)
-    for name, value in own_attributes(self).items():
-        setattr(result, name, copy.deepcopy(value, memo))
-    return result
+    return result if made is None else _put_into(made, result)
 
 
 def _on_copied_memory(tensor: Tensor, memo: dict) -> Tensor:
