@@ -60,7 +60,7 @@ def called_out(op, args: tuple, out: Tensor) -> Any:
 
 
 def checked(result: Any) -> Tensor | None:
-    """What a handler returned for a tensor. Raises RuntimeError for anything else."""
+    """The tensor, or None, that a handler returned. Raises RuntimeError for anything else."""
     if result is None or isinstance(result, Tensor):
         return result
     raise RuntimeError(f"Unable to cast {result} to Tensor")

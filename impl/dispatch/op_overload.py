@@ -12,7 +12,7 @@ from impl.tensor.torch_function import ask, asked_for
 
 @dataclass(frozen=True)
 class Schema:
-    """What is known of the schema of an operator of ATen (torch._C.FunctionSchema)."""
+    """The name of an operator of ATen and of its overload (torch._C.FunctionSchema)."""
 
     name: str
     overload_name: str

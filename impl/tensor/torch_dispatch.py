@@ -1,7 +1,7 @@
 """`__torch_dispatch__`: classes of a program's own that operators ask below autograd.
 
 An operator asks the innermost TorchDispatchMode, then the tensors among its arguments whose class
-has `__torch_dispatch__`, before its kernel runs, and records what they return as its result
+has `__torch_dispatch__`, in the place of its kernel, and records their answer as its result
 (python_arg_parser.cpp, PythonFallbackKernel.cpp). A wrapper subclass has no memory of its own.
 """
 

@@ -12,8 +12,8 @@ __all__ = ["TorchDispatchMode", "return_and_correct_aliasing"]
 
 
 def return_and_correct_aliasing(func: OpOverload, args: Any, kwargs: Any, out: Any) -> Any:
-    """What the handler of a wrapper subclass returns for the result `out`: the argument that an
-    operator writes, else the result, which as a view has the storage of the argument."""
+    """The answer of a wrapper subclass's handler, whose result is `out`: the argument that an
+    operator writes, else the result, which as a view gets the storage of the argument."""
     if func._schema.is_mutable:
         return kwargs.get("out", args[0])
     if func.is_view:

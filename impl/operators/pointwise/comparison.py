@@ -269,8 +269,10 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
     if DISPATCHING and asks((input, other)):
-        usual = (rtol, atol, equal_nan) == (1e-05, 1e-08, False)
-        return called_aten("allclose", input, other, *(() if usual else (rtol, atol, equal_nan)))
+        more = [rtol, atol, equal_nan]
+        while more and more[-1] == (1e-05, 1e-08, False)[len(more) - 1]:
+            more.pop()
+        return called_aten("allclose", input, other, *more)
     _check_close(input, other, rtol, atol)
     every = np.all(close(input, other, rtol, atol, equal_nan)._raw)
     if is_meta(every):
