@@ -1,7 +1,7 @@
 """WrapperArray: the array of a wrapper subclass, sizes and strides over no memory.
 
-It is as a MetaArray, on the CPU: what a program sees of the tensor is that of any other. Operators
-ask the class of the tensor and compute nothing with it, so a function that does raises.
+It is as a MetaArray, on the CPU, so that the tensor has the attributes of any other. Operators ask
+the class of the tensor and compute nothing with it, so a function that does raises.
 """
 
 from __future__ import annotations

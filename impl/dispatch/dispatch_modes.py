@@ -1,7 +1,7 @@
 """Operators that a mode or a class takes over below autograd (`impl.tensor.torch_dispatch`).
 
-An operator is recorded outside the handler, which runs below autograd: what that returns is the
-result of the operator, and gets the history. Operators of the implementation are seen as those of
+An operator is recorded outside the handler, which runs below autograd: its answer is the result of
+the operator, and gets the history. Operators of the implementation are seen as those of
 ATen that they stand for. The kernels of factories that are given no tensor, and gradient formulas
 on arrays, are not seen.
 """

@@ -29,7 +29,6 @@ from impl.kernels.sum_to import sum_to
 from impl.tape.saved_variable import unpack_array, unpack_tensor
 from impl.tensor import forward_grad
 from impl.tensor.allocation import preserved
-from impl.tensor.dispatching import ALIVE
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
 from impl.tensor.tensor import DISPATCHING, Tensor, new
@@ -328,5 +327,5 @@ def gradient_form(records: bool, on_tensors: bool = False):
         return TensorGradients(records)
     if records:
         return RECORDING
-    on_tensors = on_tensors or STATE.autocast is not None or bool(ALIVE)
+    on_tensors = on_tensors or STATE.autocast is not None
     return TensorGradients(False) if on_tensors else ArrayGradients()

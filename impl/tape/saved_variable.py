@@ -33,7 +33,7 @@ from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.sparse_tensor import sparse_tensor
-from impl.tensor.tensor import Tensor, blank, dispatches, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, blank, dispatches, requires_grad
 
 NOTHING = object()
 """The value of a packed tensor whose pack hook raised."""
@@ -305,6 +305,24 @@ def unpack_tensor(value, node):
         output._storage = value
         return output
     return value
+
+
+def saves_subclass(node) -> bool:
+    """Whether a node has saved, or its unpack hooks may return, a tensor of a class that operators
+    ask below autograd; of a write through a view, the node of that write."""
+    inner = getattr(node, "_fn", None)
+    if inner is not None:
+        return saves_subclass(inner)
+    return any(
+        any(map(_is_subclass, value)) if type(value) is list else _is_subclass(value)
+        for value in getattr(node, "_saved", None) or ()
+    )
+
+
+def _is_subclass(value) -> bool:
+    if type(value) is SavedVariable:
+        return value.packed is not None or value.alias is not None or _is_subclass(value.tensor)
+    return type(value.tensor if type(value) is Versioned else value) in DISPATCHING
 
 
 def read_tensor(value, node):

@@ -7,7 +7,7 @@ import weakref
 from impl.core.state import STATE
 from impl.tensor.tensor import DISPATCHING, Tensor
 
-# The tensors of such classes that there are: a pass takes its gradients as tensors then.
+# The tensors of such classes that there are: a pass looks for them only then.
 ALIVE: weakref.WeakSet = weakref.WeakSet()
 
 
