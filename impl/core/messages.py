@@ -48,6 +48,9 @@ NO_KERNEL = (
     "process (if using custom build)."
 )
 WRAPPER_STORAGE = "Cannot access storage of TensorWrapper"
+SUBCLASS_ARRAY = ".numpy() is not supported for tensor subclasses."
+SUBCLASS_LIST = ".tolist() is not supported for tensor subclasses, got {}"
+NO_MEMORY = "Attempted to access the data pointer on an invalid python storage."
 NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
 CAPTURED = (
     "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import NamedType
+from impl.core.wrapper_arrays import WrapperArray
 
 
 def _keep_freed_memory() -> None:
@@ -80,7 +82,12 @@ class Storage(metaclass=NamedType, module="torch.storage"):
         return id(self.buffer if isinstance(self.buffer, np.ndarray) else self.flat)
 
     def data_ptr(self) -> int:
-        """The address of the first element; 0 for no elements, and on the meta device."""
+        """The address of the first element; 0 for no elements, and on the meta device.
+
+        Raises RuntimeError for the storage of a wrapper subclass.
+        """
+        if type(self.buffer) is WrapperArray:
+            raise RuntimeError(messages.NO_MEMORY)
         if type(self.flat) is MetaArray:
             return 0
         return address(self.flat) if self.flat.size else 0

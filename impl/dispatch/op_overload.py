@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from impl.tensor.overridable import elements
 from impl.tensor.torch_function import ask, asked_for
 
 
+@dataclass(frozen=True)
+class Schema:
+    """The name of an operator of ATen and of its overload (torch._C.FunctionSchema)."""
+
+    name: str
+    overload_name: str
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the operator writes an argument."""
+        return self.name.endswith("_") or "out" in self.overload_name
+
+
 class OpOverload:
     """One overload of an operator, such as `torch.ops.aten.add.Tensor`; calling it runs the
     operator (torch._ops.OpOverload)."""
+
+    is_view = False  # whether the results are views of the first argument
 
     def __init__(
         self, packet: OpOverloadPacket, overload: str, call: Callable, schema: Any
@@ -22,7 +38,8 @@ class OpOverload:
         self._overloadname = overload
         self.__name__ = f"{self._opname}.{overload}"
         self.__module__ = f"torch._ops.{self.namespace}"
-        self._schema = schema
+        name = "" if overload == "default" else overload
+        self._schema = schema or Schema(f"{packet.namespace}::{packet.__name__}", name)
         self._call = call
         self.tags: list = []
         self.torch_dispatch_rules: dict[type, Callable] = {}

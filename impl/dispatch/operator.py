@@ -37,7 +37,7 @@ from impl.dispatch.operator_writes import OperatorWrites
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
 from impl.tensor import batched_tensor, sparse_tensor
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -60,6 +60,8 @@ class Operator(OperatorWrites):
     sparse_kernel = None  # the kernel for operands of which some are sparse
     sparse_inplace_kernel = None  # the one that writes, where it is another
     ends_history = False  # whether an integer result is not recorded, rather than refused
+    aten_arguments = None  # those of ATen's operator, by place and by name, where they are others
+    aten_call = None  # the call of it with those
     batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
@@ -172,6 +174,11 @@ class Operator(OperatorWrites):
         self._kernel_in_memory = kernel
         return kernel
 
+    def as_aten(self, arguments, call) -> None:
+        """Register the arguments of ATen's operator, by place and by name, as a function of those
+        of a call, and the function that takes these."""
+        self.aten_arguments, self.aten_call = arguments, call
+
     def batches(self, function):
         """Register the batching rule, from the arguments and the level to the results; it returns
         NotImplemented for those for which there is none (see `impl.dispatch.vmap_rules`)."""
@@ -214,7 +221,7 @@ class Operator(OperatorWrites):
             meta_kernels.check_same_device(self._on_one_device(args))
         if mask:
             self._check_saved(args, mask)
-        if STATE.dispatch_modes and dispatch_modes.sees(args):
+        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
             return self._with_history(dispatch_modes.called(self, args), args, mask)
         forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
         result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
@@ -243,9 +250,10 @@ class Operator(OperatorWrites):
         return outputs[0] if len(self.outputs) == 1 else outputs
 
     def _with_history(self, result, args, mask: int):
-        """The result that a mode returned, recorded if `mask`."""
+        """The result that a handler returned, recorded if `mask`."""
         outputs = (result,) if len(self.outputs) == 1 else tuple(result)
-        if mask:
+        there = [dispatch_modes.checked(output) is not None for output in outputs]
+        if mask and all(there):
             self.record(args, outputs, mask)
         forward_rules.propagate(self, args, outputs)
         return result
@@ -385,7 +393,7 @@ class Operator(OperatorWrites):
         for i in self.tensor_positions:
             if isinstance(args[i], Tensor):
                 raws[i] = args[i]._raw
-        if STATE.dispatch_modes and dispatch_modes.sees(args):
+        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
             outputs = (dispatch_modes.called(self, args),)
         else:
             outputs = (self._output(self._joined(tensors, raws), raws, False, args),)

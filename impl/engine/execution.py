@@ -6,6 +6,7 @@ Comments name the steps of *Backward* in the specification (reference/spec/00-al
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 
 from impl.core import messages
 from impl.core.devices import META
@@ -26,7 +27,9 @@ from impl.graph.edge import GradientEdge, gradient_edge
 from impl.graph.hooks import retain_grad, run_post_accumulate
 from impl.graph.input_metadata import shape_and_dtype
 from impl.graph.node import Node
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tape.saved_variable import saves_subclass
+from impl.tensor.dispatching import ALIVE
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 
 # Whether passes take the specialised loops (`impl.engine.fast_backward` and `fast_recording`).
 FAST_BACKWARD = FAST_PATH
@@ -41,7 +44,7 @@ def __call__(self, *grads):
     """
     if len(grads) != self._num_inputs:
         raise TypeError(f"expected {self._num_inputs} arguments, got {len(grads)} instead")
-    form = gradient_form(STATE.enabled)
+    form = gradient_form(STATE.enabled, bool(ALIVE) and _meets_classes([self], grads))
     lowered = [None if g is None else form.to_array(g) for g in grads]
     if isinstance(self, AccumulateGrad):
         gradient = lowered.pop()
@@ -89,10 +92,25 @@ def run_backward(
         on_tensors = STATE.batched or any(
             c is not None and (not c._raw.size or is_meta(c._raw)) for c in cotangents
         )
+        if ALIVE and not on_tensors:
+            edges = [edge_of(tensor) for tensor in tensors]
+            nodes = dependencies.reachable([edge[0] for edge in edges if edge is not None])
+            on_tensors = _meets_classes(nodes, cotangents)
         form = gradient_form(create_graph, on_tensors)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
+    )
+
+
+def _meets_classes(nodes: Iterable[Node], gradients) -> bool:
+    """Whether a pass over these nodes may meet tensors of classes that operators ask: as gradients,
+    leaves or saved tensors, or in the backward of a Function."""
+    return any(type(gradient) in DISPATCHING for gradient in gradients) or any(
+        type(node.variable) in DISPATCHING
+        if isinstance(node, AccumulateGrad)
+        else node._is_custom_function or saves_subclass(node)
+        for node in nodes
     )
 
 

@@ -31,7 +31,7 @@ from impl.tensor import forward_grad
 from impl.tensor.allocation import preserved
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import DISPATCHING, Tensor, new
 from impl.tensor.views import INFERENCE, NO_GRAD, ViewMeta
 
 
@@ -290,8 +290,9 @@ class RecordingGradients:
 
 class TensorGradients(RecordingGradients):
     """Gradients are tensors that need not be recorded: because they or saved tensors may have
-    tangents, because autocast is on, because they are empty and NumPy keeps no strides of empty
-    arrays, or because they are on the meta device, whose arrays only operators know.
+    tangents or classes that operators ask, because autocast is on, because they are empty and NumPy
+    keeps no strides of empty arrays, or because they are on the meta device, whose arrays only
+    operators know.
     """
 
     def __init__(self, records: bool) -> None:
@@ -314,8 +315,9 @@ class TensorGradients(RecordingGradients):
         if a.is_sparse:
             return b + a
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        # On the meta device sums are in new memory; a batch does not fit into one without it.
-        others = a.is_meta or (STATE.batched and type(a) is not type(b))
+        # On the meta device, and of classes that operators ask, sums are in new memory; a batch
+        # does not fit into one without it.
+        others = a.is_meta or type(a) in DISPATCHING or (STATE.batched and type(a) is not type(b))
         if STATE.enabled or not unshared or kept or others:
             return a + b
         return a.add_(b)

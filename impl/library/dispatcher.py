@@ -17,7 +17,6 @@ from typing import Any
 
 from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
-from impl.dispatch.dispatch_modes import dispatched
 from impl.dispatch.op_overload import OpOverload, namespace
 from impl.library import autograd_fallback, batching
 from impl.library import dispatch_keys as keys
@@ -25,6 +24,7 @@ from impl.library.arguments import tensors_of
 from impl.library.schema import FunctionSchema
 from impl.tape.versions import increment_version
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_dispatch import asks, dispatched
 
 _NO_BACKEND = (
     "Could not run '{}' with arguments from the '{}' backend. This could be because the operator "
@@ -161,7 +161,7 @@ class OperatorEntry:
         """The results of the innermost mode, or of the backend's kernel."""
         if self.counts_writes:
             self._count_writes(args, named)
-        if STATE.dispatch_modes:
+        if asks((*args, *named.values())):
             return dispatched(self.overload, args, named)
         return self._run(self._backend_kernel(_backend(tensors_of(args, named))), args, named)
 

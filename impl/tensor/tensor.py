@@ -18,6 +18,7 @@ from impl.core.dtypes import (
 from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only
+from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.core.tensor_impl import FIELDS, TensorBase
 from impl.graph import hooks
@@ -53,13 +54,26 @@ def requires_grad(tensor: Tensor) -> bool:
 
 # The classes whose operators may take the fast path: those without special handling.
 PLAIN: set[type] = set()
+# The classes with `__torch_dispatch__` of which there have been tensors.
+DISPATCHING: set[type] = set()
 
 
 class _TensorMeta(type):
     """The metaclass of Tensor (torch._C._TensorMeta)."""
 
     # The methods of the classes that take functions of torch over, by `__torch_function__`.
-    _overridable: type | None = None  # set by `impl.tensor.torch_function`
+    _overridable: type | None = None  # set by `impl.tensor.overridable`
+    # The `__torch_function__` that takes nothing over.
+    _disabled: Any = None  # set by `impl.tensor.torch_function`
+
+    def __new__(mcs, name: str, bases: tuple, namespace: dict[str, Any], **named: Any):
+        """The class, of which `__torch_dispatch__` disables Tensor's `__torch_function__`."""
+        if "__torch_dispatch__" in namespace and "__torch_function__" not in namespace:
+            inherited = [getattr(base, "__torch_function__", None) for base in bases]
+            usual = Tensor.__torch_function__.__func__
+            if all(i is None or getattr(i, "__func__", None) is usual for i in inherited):
+                namespace["__torch_function__"] = mcs._disabled
+        return super().__new__(mcs, name, bases, namespace, **named)
 
     def mro(cls) -> list[type]:
         order = super().mro()
@@ -309,6 +323,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def item(self):
         """The only element as a Python number. Raises RuntimeError for more than one, on the meta
         device, and for a value that a function of `linearize` computes."""
+        if DISPATCHING and dispatches(self):
+            return tensor_ops.dispatched_item(self)
         if self._raw.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
@@ -322,8 +338,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def tolist(self):
         """The elements as nested lists of Python numbers (a number if 0-dim).
 
-        Raises RuntimeError for a ZeroTensor with elements, NotImplementedError on the meta device.
+        Raises RuntimeError for a ZeroTensor with elements, and for a class with
+        `__torch_dispatch__`; NotImplementedError on the meta device.
         """
+        if DISPATCHING and dispatches(self):
+            raise RuntimeError(messages.SUBCLASS_LIST.format(type(self).__name__))
         if type(self._raw) is MetaArray:
             raise NotImplementedError(messages.NO_DATA)
         functional = any(one.functional and one.holds(self) for one in STATE.transforms)
@@ -333,6 +352,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as an array, without a copy."""
+        if DISPATCHING and dispatches(self):
+            raise RuntimeError(messages.SUBCLASS_ARRAY)
         if type(self._raw) is MetaArray:
             if force:
                 raise NotImplementedError(messages.NO_DATA)
@@ -361,6 +382,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         if type(self._raw) is MetaArray:
             raise RuntimeError(messages.META_ITEM)
+        if DISPATCHING and dispatches(self):
+            return bool(self.item())
         if STATE.transforms:
             check_not_traced(self)
         return bool(self._raw.reshape(()))
@@ -414,6 +437,11 @@ def blank(cls: type = Tensor):
     if STATE.fast_path is None and STATE.transforms:
         tensor._born = STATE.transforms[-1].serial
     return tensor
+
+
+def dispatches(value) -> bool:
+    """Whether operators ask the class of a value, below autograd."""
+    return type(value) in DISPATCHING and STATE.torch_dispatch
 
 
 def hides_history(tensor: Tensor) -> bool:
