@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -66,14 +66,11 @@ class _TensorMeta(type):
     # The `__torch_function__` that takes nothing over.
     _disabled: Any = None  # set by `impl.tensor.torch_function`
 
-    def __new__(mcs, name: str, bases: tuple, namespace: dict[str, Any], **named: Any):
-        """The class, of which `__torch_dispatch__` disables Tensor's `__torch_function__`."""
-        if "__torch_dispatch__" in namespace and "__torch_function__" not in namespace:
-            inherited = [getattr(base, "__torch_function__", None) for base in bases]
-            usual = Tensor.__torch_function__.__func__
-            if all(i is None or getattr(i, "__func__", None) is usual for i in inherited):
-                namespace["__torch_function__"] = mcs._disabled
-        return super().__new__(mcs, name, bases, namespace, **named)
+    def __init__(cls, name: str, bases: tuple, namespace: dict[str, Any], **named: Any) -> None:
+        """Disable Tensor's `__torch_function__` for a class with `__torch_dispatch__`."""
+        super().__init__(name, bases, namespace)
+        if "__torch_dispatch__" in namespace and cls._own_handler(cls.__mro__) is None:
+            cls.__torch_function__ = cls._disabled
 
     def mro(cls) -> list[type]:
         order = super().mro()
@@ -81,11 +78,18 @@ class _TensorMeta(type):
             order.insert(order.index(Tensor), cls._overridable)
         return order
 
-    def _is_plain(cls, order: list[type]) -> bool:
-        """Whether the class that defines `__torch_function__` disables it."""
-        own = (vars(kind) for kind in order)
-        handler = next((v["__torch_function__"] for v in own if "__torch_function__" in v), None)
+    def _is_plain(cls, order: Sequence[type]) -> bool:
+        """Whether no class takes functions over, since the one that defines `__torch_function__`
+        disables it, or in its place there is only `__torch_dispatch__`."""
+        handler = cls._own_handler(order)
+        if handler is None:
+            return any("__torch_dispatch__" in vars(kind) for kind in order if kind is not Tensor)
         return getattr(getattr(handler, "__func__", handler), "takes_nothing", False)
+
+    def _own_handler(cls, order: Sequence[type]) -> Any:
+        """The `__torch_function__` of the first class that has one; None where that is Tensor."""
+        own = (vars(kind) for kind in order if kind is not Tensor)
+        return next((v["__torch_function__"] for v in own if "__torch_function__" in v), None)
 
     if TYPE_CHECKING:  # operators are attached by name
 
