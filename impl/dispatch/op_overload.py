@@ -39,7 +39,7 @@ class OpOverload:
         self.__name__ = f"{self._opname}.{overload}"
         self.__module__ = f"torch._ops.{self.namespace}"
         name = "" if overload == "default" else overload
-        self._schema = schema or Schema(f"{packet.namespace}::{packet.__name__}", name)
+        self._schema: Any = schema or Schema(f"{packet.namespace}::{packet.__name__}", name)
         self._call = call
         self.tags: list = []
         self.torch_dispatch_rules: dict[type, Callable] = {}
@@ -93,7 +93,7 @@ class OpOverloadPacket:
             return ask(self, f"torch.ops.{self}", asked, args, kwargs)
         if len(self._found) == 1:
             return next(iter(self._found.values()))(*args, **kwargs)
-        if all(overload._schema is not None for overload in self._found.values()):
+        if not any(isinstance(overload._schema, Schema) for overload in self._found.values()):
             return self._fitting(args, kwargs)(*args, **kwargs)
         failures = []
         for overload in self._found.values():
