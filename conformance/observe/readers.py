@@ -56,6 +56,13 @@ def sparse(observer: Observer, tensor: Any, name: str | None) -> dict[str, Any]:
     }
 
 
+def elsewhere(observer: Observer, tensor: Any, name: str | None) -> str:
+    own = observer.own_device
+    if own is None or tensor.device.type == own:
+        return ABSENT
+    return str(tensor.device.type)
+
+
 def values(observer: Observer, tensor: Any, name: str | None) -> Any:
     if observer.unread_device is not None and tensor.device == observer.unread_device:
         return ABSENT

@@ -25,6 +25,9 @@ from conformance.program.statements import (
 __all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
 
 
+HOST = "cpu"
+"""The device of the oracle."""
+
 OTHER_DEVICE = "other_device"
 """The name by which a program has a second device, bound before its first statement: for torch on
 the CPU it is the meta device, for a backend on an accelerator the CPU."""
@@ -97,6 +100,11 @@ class Program:
     def names_other_device(self) -> bool:
         """Say whether the source names the other device (`OTHER_DEVICE`), and does not bind it."""
         return OTHER_DEVICE in self.source and bool(_NAMED.search(self.source))
+
+    @cached_property
+    def names_host(self) -> bool:
+        """Say whether the source names the CPU, so that tensors may be there on any backend."""
+        return HOST in self.source
 
     @cached_property
     def _preamble(self) -> str:
