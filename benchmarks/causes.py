@@ -1,6 +1,7 @@
 """Worth of the causes of a run: each mutant of a catalogue as a backend, against the history.
 
-    python benchmarks/causes.py [--catalogue mutants.catalogue] [--part K/N] [--keep FILE]
+    python benchmarks/causes.py [--catalogue mutants.catalogue] [--part K/N | --names FILE]
+                                [--oracle recorded:torch-2.15] [--keep FILE | --kept FILE]
 
 A mutant has one mistake, and names the rules that it breaks. So the first cause of its run should
 show one of these rules, by a short program; and among the divergences of several mutants at once a
@@ -43,13 +44,15 @@ POOL = 5
 
 POOLS = 200
 
+RECORDED = "recorded:torch-2.15"
+
 
 class Bench:
     """The programs of rules, and their lines on mutants."""
 
-    def __init__(self, timeout: float = 300) -> None:
+    def __init__(self, oracle: str = RECORDED, timeout: float = 300) -> None:
         self.timeout = timeout
-        settings = Settings(backend="impl", oracle="recorded:torch-2.15")
+        settings = Settings(backend="impl", oracle=oracle)
         self.ground, _ = ground(settings, read_suite(None, None), every=True, samples=False)
         programs = self.ground.programs.values()
         self.programs = [p for p in programs if stage_of(p) == RULES]
@@ -170,13 +173,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--catalogue", default="mutants.catalogue")
     parser.add_argument("--part", type=shard, default=Shard(1, 1), metavar="K/N")
+    parser.add_argument("--names", type=Path, metavar="FILE", help="take the mutants named in it")
+    parser.add_argument("--oracle", default=RECORDED, help="programs that it lacks are left out")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write what mutants show here")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="read it, and run nothing")
     options = parser.parse_args()
-    bench = Bench()
+    bench = Bench(options.oracle)
     gc.collect()
     gc.freeze()  # or a collection in each forked process would copy all memory
     chosen = options.part.take(list(find_catalogue(options.catalogue)))
+    if options.names:
+        names = options.names.read_text("utf-8").split()
+        chosen = [mutant for mutant in chosen if mutant.name in names]
     lines: dict[str, list[dict[str, Any]]] = {}
     if options.kept:
         lines = json.loads(options.kept.read_text("utf-8"))

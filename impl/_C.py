@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
+from impl.tensor.dispatching import DisableTorchDispatch as _DisableTorchDispatch
+from impl.tensor.dispatching import disabled as _disabled_torch_dispatch_impl
 from impl.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from impl.tensor.torch_function import disabled as _disabled_torch_function_impl
 
@@ -11,9 +14,17 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TensorBase",
+    "_AutoDispatchBelowAutograd",
+    "_DisableTorchDispatch",
+    "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_is_torch_function_enabled",
 ]
+
+
+class _AutoDispatchBelowAutograd(BelowAutograd):
+    """While it is entered, operators are called below autograd, as the kernel for autograd of an
+    operator calls the operator itself (torch._C._AutoDispatchBelowAutograd)."""
 
 
 def _is_torch_function_enabled() -> bool:

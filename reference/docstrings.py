@@ -278,6 +278,8 @@ def _too_large(example: Example) -> str | None:
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for statement in ast.parse(example.source).body:
+            if largest > LARGE:
+                break  # the statements below it take long, and change nothing
             with suppress(Exception):
                 exec(ast.unparse(statement), names)
             for value in names.values():
@@ -286,7 +288,8 @@ def _too_large(example: Example) -> str | None:
     torch.set_rng_state(state)
     torch.set_default_dtype(dtype)
     torch.set_grad_enabled(True)
-    torch.use_deterministic_algorithms(False)
+    if torch.are_deterministic_algorithms_enabled():
+        torch.use_deterministic_algorithms(False)  # imports torch's compiler
     return f"its tensors have more than {LARGE:,} elements" if largest > LARGE else None
 
 

@@ -7,6 +7,7 @@ their objects out.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,16 @@ from report_page import ready, report
 
 # Its checks are tests of the classes that derive from it.
 pytest.register_assert_rewrite("access")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Iterator[Any]:
+    """One process more than there are processors, which a third of the time have nothing to do.
+
+    Tests wait: for time limits, for the disk, and for commands that they start.
+    """
+    processes = yield
+    return processes if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else processes + 1
 
 
 @pytest.hookimpl(wrapper=True)

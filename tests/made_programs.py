@@ -32,5 +32,6 @@ def _described(value):
     if isinstance(value, bool):
         return value
     node = None if value.grad_fn is None else value.grad_fn.name()
-    layout = value.stride(), value.storage_offset(), value._version, value._is_view()
+    version = None if value.is_inference() else value._version
+    layout = value.stride(), value.storage_offset(), version, value._is_view()
     return str(value.dtype)[-7:], repr(value.tolist()), layout, value.requires_grad, node

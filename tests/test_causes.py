@@ -17,6 +17,7 @@ from conformance.execution.execute import trace
 from conformance.output.causes import cause_lines, excerpt
 from conformance.program.program import Program
 from conformance.run_files.causes import MANY, causes
+from conformance.run_files.shown import SHORT
 from conformance.settings.settings import Settings
 
 SOURCE = (
@@ -149,6 +150,14 @@ def test_program_that_contradicts_its_comments_is_shown_before_one_that_does_not
 def test_of_causes_of_as_many_programs_one_that_contradicts_a_comment_is_first():
     run = [line("LEAF-01.1", "leaves", divergences=lower(), contradicted=[])]
     run.append(line("ACCUM-02.1", "accumulation", divergences=doubled(), contradicted=[4]))
+    assert [cause.shown["id"] for cause in causes(run)] == ["ACCUM-02.1", "LEAF-01.1"]
+
+
+def test_of_causes_of_as_many_programs_one_with_a_short_program_is_first():
+    long = SOURCE.replace("y = x * 2\n", "y = x * 2\n" + "y = y * 1\n" * SHORT)
+    at = {"values": divergence(SHORT + 2, "x", "grad.values", [2.0, 2.0], [4.0, 4.0])}
+    run = [line("LEAF-01.1", "leaves", source=long, divergences=at)]
+    run.append(line("ACCUM-02.1", "accumulation", divergences=lower()))
     assert [cause.shown["id"] for cause in causes(run)] == ["ACCUM-02.1", "LEAF-01.1"]
 
 

@@ -194,12 +194,15 @@ def test_without_a_formula_nothing_is_recorded():
     assert not y.requires_grad and y.grad_fn is None
 
 
-def test_integers_are_never_recorded():
+def test_integers_are_refused_or_end_the_history():
     @operator(promote=None)
     def counted(self: Array) -> Array:
         return np.asarray(self).astype(np.int64)
 
     counted.gradient(self=lambda F, grad: grad)
+    with pytest.raises(RuntimeError, match="Autograd not support dtype: Long"):
+        counted(leaf())
+    counted.ends_history = True
     assert not counted(leaf()).requires_grad
 
 

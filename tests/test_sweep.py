@@ -1,7 +1,7 @@
 """The sweep: torch's own samples as programs, their comparison, and the report's summary."""
 
 import json
-from importlib import resources
+from importlib import import_module, resources
 from itertools import islice
 
 import numpy as np
@@ -26,17 +26,22 @@ from conformance.sweep.sample import Argument, address
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.tensor_comparison import AS_GOOD, TensorComparison
 from conformance.sweep.verdict import settle
-from reference import opinfo
 from reports.sweep import sweep_summary
 
 TORCH, IMPL = find("torch"), find("impl")
+
+
+@pytest.fixture(scope="module")
+def opinfo():
+    """torch's samples, whose import takes two seconds: each process would collect tests so long."""
+    return import_module("reference.opinfo")
 
 
 def swept(entry: str, dtype: str = "float64", backend: Backend = IMPL):
     return Sweep(TORCH, backend).entry(entry, dtype).to_json()
 
 
-def test_the_list_of_entries_is_that_of_torch_2_15():
+def test_the_list_of_entries_is_that_of_torch_2_15(opinfo):
     text = resources.files("conformance").joinpath("sweep/entries.json").read_text("utf-8")
     listed = {name: tuple(dtypes) for name, dtypes in json.loads(text)["entries"].items()}
     if torch.__version__.startswith(json.loads(text)["torch"]):
@@ -80,7 +85,7 @@ def test_each_side_makes_tensors_on_its_own_device_and_samples_are_drawn_on_the_
             assert (y.device.type, x.device.type, x.stride()) == (device, device, (6, 2))
 
 
-def test_out_is_given_zeros_or_has_to_be_resized():
+def test_out_is_given_zeros_or_has_to_be_resized(opinfo):
     made = list(opinfo.samples("svd", "float64", ("out",)))
     assert all(sample.call.endswith(", out=(out0, out1, out2))") for sample in made)
     assert not any(argument.requires_grad for sample in made for argument in sample.arguments)
@@ -96,7 +101,7 @@ def test_a_port_without_out_lacks_it():
     assert tally["lacks"] == "out= of sinh"
 
 
-def test_samples_are_the_same_in_every_process():
+def test_samples_are_the_same_in_every_process(opinfo):
     def drawn():
         return [
             (sample.id, sample.call, [a.array.tolist() for a in sample.arguments])
@@ -215,7 +220,7 @@ def test_every_entry_has_an_id_of_its_own():
     assert len(ids) == len(set(ids)) and all(i.startswith("sweep/") for i in ids)
 
 
-def test_torch_takes_the_plain_samples_of_every_entry():
+def test_torch_takes_the_plain_samples_of_every_entry(opinfo):
     """A sample that torch refuses would compare two errors instead of the operator."""
     side, refused = Side(find("torch")), []
     for entry, dtypes in opinfo.entries().items():

@@ -18,7 +18,7 @@ from typing import Any
 from conformance.base.levels import LEVELS
 from conformance.compare.differences import Difference, difference
 from conformance.program.operations import operator_of, statement_at
-from conformance.run_files.shown import Line, best, first_divergence
+from conformance.run_files.shown import SHORT, Line, best, first_divergence, length
 from conformance.run_files.totals import is_failing
 
 FEW = 6
@@ -78,7 +78,7 @@ class Cause:
 
 def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]:
     """The causes of the divergences among a run's lines, those of most programs first, and of as
-    many those whose program contradicts its comments.
+    many those whose program contradicts its comments, and is short.
 
     Known divergences are left out, and levels other than these.
     """
@@ -103,6 +103,7 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
         key=lambda cause: (
             -len(cause.lines),
             not cause.shown.get("contradicted"),
+            length(cause.shown, levels) > SHORT,
             order[id(cause.lines[0])],
         )
     )

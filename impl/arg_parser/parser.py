@@ -103,7 +103,9 @@ class ArgParser:
             return ask(self.public, self._title(), asked or self._alone(own), args, named)
         values = found
         if self.converts:
-            values = {p: p.converted(v, self.name) for p, v in found.items()}
+            # The last first, as the C++ of the bindings evaluates the arguments of a call.
+            given = [p for p in reversed(signature.parameters) if p in found]
+            values = {p: p.converted(found[p], self.name) for p in given}
         if self._spelled_alike(named) and all(values[p] is found[p] for p in found):
             lasting = not taking and not function_modes.are_active()
             lasting = lasting and not any(p.depends_on_value(v) for p, v in found.items())

@@ -107,12 +107,13 @@ def _is_flagged(value) -> bool:
 
 
 def count(tensor) -> None:
-    """Increment the version counter after a write to a tensor.
+    """Increment the version counter after a write to a tensor; not in a handler of
+    `__torch_dispatch__`, which runs below the key that counts (ADInplaceOrView).
 
     Raises RuntimeError for an inference tensor outside inference mode.
     """
     if not tensor._uncounted:
-        tensor._storage.version += 1
+        tensor._storage.version += not STATE.within_dispatch
     elif not STATE.inference:
         raise RuntimeError(messages.INFERENCE_WRITE)
 

@@ -48,6 +48,9 @@ NO_KERNEL = (
     "process (if using custom build)."
 )
 WRAPPER_STORAGE = "Cannot access storage of TensorWrapper"
+SUBCLASS_ARRAY = ".numpy() is not supported for tensor subclasses."
+SUBCLASS_LIST = ".tolist() is not supported for tensor subclasses, got {}"
+NO_MEMORY = "Attempted to access the data pointer on an invalid python storage."
 NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
 CAPTURED = (
     "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
@@ -357,6 +360,15 @@ def operation(node) -> str:
     if not separator or not (tail.isdigit() or not tail):
         return name
     return head if tail in ("", "0") else head + tail
+
+
+def too_few_sizes(dtype, shape, size) -> str:
+    """The error of expand() for fewer sizes than a tensor of that dtype and shape has."""
+    return (
+        f"expand({tensor_type(dtype)}{{{list(shape)}}}, size={list(size)}): the number of sizes "
+        f"provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+        f"tensor ({len(shape)})"
+    )
 
 
 def tensor_type(dtype, on_meta: bool = False) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import NamedType
+from impl.core.wrapper_arrays import WrapperArray
 
 
 def _keep_freed_memory() -> None:
@@ -69,8 +71,7 @@ class Storage(metaclass=NamedType, module="torch.storage"):
             if not isinstance(buffer, np.ndarray):
                 buffer = self.buffer = np.array(buffer)
             flat = buffer.reshape(-1) if buffer.flags.c_contiguous else buffer.ravel("K")
-            # A non-dense array is a view; the storage is the whole memory of its owner.
-            self._flat = owner_of(buffer).reshape(-1) if flat.base is None else flat
+            self._flat = _memory_of_view(buffer) if flat.base is None else flat
         return self._flat
 
     # The identity of a storage (UntypedStorage._cdata).
@@ -81,7 +82,12 @@ class Storage(metaclass=NamedType, module="torch.storage"):
         return id(self.buffer if isinstance(self.buffer, np.ndarray) else self.flat)
 
     def data_ptr(self) -> int:
-        """The address of the first element; 0 for no elements, and on the meta device."""
+        """The address of the first element; 0 for no elements, and on the meta device.
+
+        Raises RuntimeError for the storage of a wrapper subclass.
+        """
+        if type(self.buffer) is WrapperArray:
+            raise RuntimeError(messages.NO_MEMORY)
         if type(self.flat) is MetaArray:
             return 0
         return address(self.flat) if self.flat.size else 0
@@ -96,6 +102,19 @@ class MovedStorage(Storage, module="torch.storage"):
 
     __module__ = "impl.storage"
     __qualname__ = "UntypedStorage"
+
+
+def _memory_of_view(array):
+    """The memory of an array that is a view with gaps, from its first element on."""
+    owner = owner_of(array)
+    if type(array) is MetaArray:
+        return owner.reshape(-1)
+    memory = owner.ravel("K").view(np.ndarray)
+    start = address(array) - address(owner)
+    if memory.dtype == array.dtype:
+        return memory[start // array.itemsize :]
+    size = (memory.nbytes - start) // array.itemsize * array.itemsize
+    return memory.view(np.uint8)[start : start + size].view(array.dtype)
 
 
 class Replaced(Storage, module="torch.storage"):

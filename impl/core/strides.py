@@ -104,11 +104,23 @@ def element_strides(array: np.ndarray) -> tuple[int, ...]:
     return tuple([s // size for s in array.strides])
 
 
+class Buffer(np.ndarray):
+    """The memory of one array that NumPy can make only as a view, by its strides."""
+
+    __slots__ = ()
+
+
 def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
-    """An uninitialised dense array whose strides are the given ones."""
+    """An uninitialised array whose strides are the given ones."""
     if 0 in shape:
         return np.empty(shape, dtype)
-    return strided(np.empty(extent(shape, strides), dtype), shape, strides, 0)
+    steps = [s * dtype.itemsize for s in strides]
+    return np.ndarray(shape, dtype, Buffer(extent(shape, strides), dtype), 0, steps)
+
+
+def owns_memory(array: np.ndarray) -> bool:
+    """Whether an array was made with its memory: it is no view of another tensor's."""
+    return array.base is None or type(array.base) is Buffer
 
 
 def strides_of(array) -> tuple[int, ...] | None:

@@ -17,6 +17,7 @@ from impl.core.read_only import read_only
 from impl.core.sizes import Size, size_of
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, is_contiguous
+from impl.core.wrapper_arrays import WrapperArray
 
 
 class TensorBase:
@@ -184,9 +185,11 @@ class TensorBase:
         return self._storage
 
     def data_ptr(self) -> int:
-        """The address of the first element; 0 on the meta device."""
+        """The address of the first element; 0 on the meta device, and from 0 of a wrapper."""
         if type(self._array()) is MetaArray:
             return 0
+        if type(self._raw) is WrapperArray:
+            return self._offset * self._raw.dtype.itemsize
         return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
 
     @read_only
@@ -196,11 +199,14 @@ class TensorBase:
         return 0 if self._memory is None else self._memory.version
 
     def _is_view(self) -> bool:
-        return self._view is not None
+        return self._base is not None
 
     @read_only
     def _base(self) -> Any:
-        return None if self._view is None else self._view.base
+        node = self._node
+        if self._view is None or (node is not None and node._wrapper_of is not None):
+            return None
+        return self._view.base
 
 
 FIELDS = TensorBase.__slots__[2:]

@@ -57,6 +57,12 @@ def zero_array(shape, dtype) -> ZeroArray:
     return memory.view(ZeroArray)  # a view, into which the engine never accumulates
 
 
+def promoted(value, dtype):
+    """An operand, or the result, of an operator in the dtype that it promotes to: a ZeroArray stays
+    one, unlike in a cast."""
+    return zero_array(value.shape, dtype) if is_zeros(value) else value.astype(dtype)
+
+
 def refuse_copy(target) -> None:
     """Raise RuntimeError if the target of a copy is a ZeroArray."""
     if is_zeros(target):

@@ -15,11 +15,37 @@ from impl.tensor.tensor import Tensor
 
 # Comparisons and logic, for which ATen has an overload of its own for a number.
 _OF_NUMBERS = {"eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor"}
-# The parameters that ATen takes by keyword only.
+# Reductions, for which it has one of its own without a dimension.
+_WITHOUT_DIM = {"all", "any"}
+# The overloads in place of those of which the operands' kinds are in the name.
+_WRITTEN = {"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor"}
+# The parameters that ATen takes by keyword only; "value" is one where numbers scale a product.
 _KEYWORDS = {
     *("alpha", "beta", "correction", "dtype", "generator", "include_self", "memory_format"),
-    *("non_blocking", "rounding_mode", "stable", "value"),
+    *("non_blocking", "rounding_mode", "stable"),
 }
+_SCALED = {"addcmul", "addcdiv"}
+# The defaults that parameters of these names have in ATen, and some of operators alone.
+_DEFAULTS: dict[str, Any] = {
+    **{"keepdim": False, "largest": True, "sorted": True, "descending": False},
+    **{"reduction": 1, "approximate": "none", "unbiased": True},
+    **{"padding_idx": -1, "scale_grad_by_freq": False, "sparse": False},
+    **{"max": None, "dim": None, "correction": None},
+    **{"split.dim": 0, "sort.dim": -1, "topk.dim": -1, "linalg_vector_norm.ord": 2},
+}
+# Operators that take a list of dimensions.
+_OF_DIMS = {
+    *("amax", "amin", "count_nonzero", "flip", "linalg_vector_norm", "logsumexp", "mean"),
+    *("nansum", "std", "std_mean", "sum", "var", "var_mean"),
+}
+
+
+# Functions that ask the class of a tensor themselves: factories, and what returns no tensor.
+_FUNCTIONS = (
+    *("allclose", "equal"),
+    *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like"),
+    *("zeros_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"),
+)
 
 
 @functools.cache
@@ -52,23 +78,40 @@ def overload_of(op, args: tuple, written: bool = False) -> OpOverload:
     name, overload = _name_of(op)
     if name in _OF_NUMBERS and not isinstance(args[1], Tensor):
         overload = "Scalar"
-    packet = namespace("aten").packet(name + "_" if written else name)
+    if name in _WITHOUT_DIM and args[1:] and args[1] is None:
+        overload = "default"
+    if written:
+        name, overload = f"{name}_", _WRITTEN.get(overload, overload)
+    packet = namespace("aten").packet(name)
     if overload in packet.overloads():
         return getattr(packet, overload)
-    return packet.define(overload, op.inplace if written else _by_name(op))
+    return packet.define(overload, op.inplace if written else op.aten_call or _by_name(op))
+
+
+def out_overload(op) -> OpOverload:
+    """The overload of an operator that writes `out=`."""
+
+    def call(*args, out, **named):
+        return op.call_out(out, _bound(op, args, named))
+
+    packet = namespace("aten").packet(_name_of(op)[0])
+    return packet.define("out", call)
 
 
 def given(op, args: tuple) -> tuple[tuple, dict]:
     """The arguments of a call as ATen gets them: without trailing defaults, and by name where they
     have one only."""
+    if op.aten_arguments is not None:
+        return op.aten_arguments(*args)
+    name = _name_of(op)[0]
+    keywords = _KEYWORDS | {"value"} if name in _SCALED else _KEYWORDS
     parameters = list(signature_of(op.definition).parameters.values())
     named = {}
-    positional = list(args)
+    positional = [_listed(name, p.name, a) for p, a in zip(parameters, args, strict=False)]
     while positional:
         parameter, value = parameters[len(positional) - 1], positional[-1]
-        known = type(value) in (bool, int, float, str, type(None))
-        is_default = known and type(value) is type(parameter.default) and value == parameter.default
-        if parameter.name in _KEYWORDS and not is_default:
+        is_default = _is_default(name, parameter, value)
+        if parameter.name in keywords and not is_default:
             named[parameter.name] = value
         elif not is_default:
             break
@@ -76,38 +119,78 @@ def given(op, args: tuple) -> tuple[tuple, dict]:
     return tuple(positional), named
 
 
+def _listed(name: str, parameter: str, value: Any) -> Any:
+    """An argument as ATen gets it: sizes and dimensions in lists."""
+    if type(value) is int and parameter == "dim" and name in _OF_DIMS:
+        return [value]
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _default_of(name: str, parameter: inspect.Parameter) -> Any:
+    """The default of an operator's parameter; where it has none, that of ATen's."""
+    if parameter.default is not parameter.empty or name.endswith("_backward"):
+        return parameter.default
+    usual = _DEFAULTS.get(parameter.name, parameter.empty)
+    return _DEFAULTS.get(f"{name}.{parameter.name}", usual)
+
+
+def _is_default(name: str, parameter: inspect.Parameter, value: Any) -> bool:
+    """Whether an argument is what ATen's operator takes where none is given."""
+    if type(value) not in (bool, int, float, str, type(None)):
+        return False
+    default = _default_of(name, parameter)
+    return type(value) is type(default) and value == default
+
+
 def _by_name(op) -> Callable[..., Any]:
     """The call of an operator whose arguments may be given by name."""
 
     def call(*args, **named):
-        if named:
-            parameters = signature_of(op.definition).parameters.values()
-            kinds = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in parameters]
-            bound = inspect.Signature(kinds).bind(*args, **named)
-            bound.apply_defaults()
-            args = bound.args
-        return op(*args)
+        return op(*_bound(op, args, named))
 
     return call
 
 
+def _bound(op, args: tuple, named: dict) -> tuple:
+    """The arguments of an operator, of which some may be given by name, and defaults left out."""
+    parameters = list(signature_of(op.definition).parameters.values())
+    if not named and len(args) == len(parameters):
+        return args
+    name = _name_of(op)[0]
+    values = list(args)
+    for p in parameters[len(args) :]:
+        value = named.pop(p.name, _default_of(name, p))
+        if value is p.empty:
+            raise TypeError(f"aten::{name}() is missing value for argument '{p.name}'")
+        values.append(value)
+    if named:
+        raise TypeError(f"aten::{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    return tuple(values)
+
+
 def publish() -> None:
-    """Define `torch.ops.aten` from the operators that there are, and `detach`."""
-    namespace("aten").packet("detach").define("default", Tensor.detach)
+    """Define `torch.ops.aten` from the operators that there are, and from other functions."""
+    aten = namespace("aten")
+    aten.packet("detach").define("default", Tensor.detach)
+    aten.packet("_local_scalar_dense").define("default", Tensor.item)
+    for name in _FUNCTIONS:
+        aten.packet(name).define("default", FUNCTIONS.get(name) or getattr(Tensor, name))
     shared: dict[tuple[str, str], list] = {}
     for op in OPERATORS.values():
         name, overload = _name_of(op)
         shared.setdefault((name, overload), []).append(op)
     for (name, overload), ops in shared.items():
         call = _by_name(ops[0])
-        _define(name, overload, call if len(ops) == 1 else FUNCTIONS.get(name, call))
+        call = call if len(ops) == 1 else FUNCTIONS.get(name, call)
+        _define(name, overload, ops[0].aten_call or call).is_view = ops[0].is_view
         if name in _OF_NUMBERS:
             _define(name, "Scalar", FUNCTIONS[name])
 
 
-def _define(name: str, overload: str, call: Any) -> None:
+def _define(name: str, overload: str, call: Any) -> OpOverload:
     aten = namespace("aten")
-    aten.packet(name).define(overload, call)
+    found = aten.packet(name).define(overload, call)
     inplace = getattr(Tensor, f"{name}_", None)
     if inplace is not None:
-        aten.packet(f"{name}_").define(overload, inplace)
+        aten.packet(f"{name}_").define(_WRITTEN.get(overload, overload), inplace)
+    return found

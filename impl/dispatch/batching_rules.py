@@ -16,12 +16,22 @@ from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
 from impl.dispatch import meta_kernels, vmap_rules
 from impl.tape.batched_tangents import lifted
-from impl.tensor.batched_tensor import innermost, is_at
-from impl.tensor.legacy_batched_tensor import NO_RULE, RANDOM, Batched, mapped
+from impl.tensor.batched_tensor import innermost, is_at, within
+from impl.tensor.legacy_batched_tensor import NO_RULE, NO_VIEW_RULE, RANDOM, Batched, mapped
 from impl.tensor.tensor import Tensor, new
 
 BatchingRule = Literal[
-    "by_example", "no_rule", "random", "physical", "whole", "fallback", "dynamic", "unsupported"
+    "by_example",
+    "composed_fallback",
+    "composed_no_rule",
+    "composed_no_view_rule",
+    "dynamic",
+    "fallback",
+    "no_rule",
+    "physical",
+    "random",
+    "unsupported",
+    "whole",
 ]
 _DYNAMIC = (
     "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
@@ -35,6 +45,18 @@ _OVERLOADS = {
     "histogram": (1, ".bins_tensor", ".bin_ct"),
     "nanquantile": (1, "", ".scalar"),
     "quantile": (1, "", ".scalar"),
+}
+# ATen's names of composite functions, where they are others.
+_ATEN = {
+    "ihfft2": "fft_ihfft2",
+    "ihfftn": "fft_ihfftn",
+    "tensorsolve": "linalg_tensorsolve",
+    "narrow_from": "narrow.Tensor",
+    "split_copy": "split_copy.Tensor",
+    "split_at": "tensor_split.tensor_indices_or_sections",
+    "embedding_bag": "embedding_bag.padding_idx",
+    "pinv_by_tensor": "linalg_pinv.rcond_tensor",
+    "_unique_dim": "unique_dim",
 }
 _UNSUPPORTED = (
     "vmap over torch.{} isn't supported yet. Please file an issue at "
@@ -82,10 +104,24 @@ def _each_example(composite, args: tuple, named: dict, level):
 
 def _fallback(composite, args: tuple, named: dict, level):
     """Apply to each example, with torch's warning that there is no rule."""
-    name = composite.__name__ + _overload(composite.__name__, args)
+    name = _name(composite)
+    name += _overload(name, args)
     return vmap_rules.fallback(
         name, _of_two(composite, named), (args, tuple(named.values())), level
     )
+
+
+def _unless_within(rule: Callable):
+    """The rule of a function that ATen composes for each transform (CompositeImplicitAutograd):
+    one of another kind within the `vmap` composes it, and the `vmap` sees its operators."""
+
+    def ruled(composite, args: tuple, named: dict, level):
+        batch = innermost((*args, *named.values()))
+        if any(transform.wraps for transform in within(batch)):
+            return composite.__wrapped__(*args, **named)
+        return rule(composite, args, named, level)
+
+    return ruled
 
 
 def _overload(name: str, args: tuple) -> str:
@@ -93,7 +129,7 @@ def _overload(name: str, args: tuple) -> str:
     if name == "isin":
         return "." + "_".join("Tensor" if isinstance(a, Tensor) else "Scalar" for a in args[:2])
     if name not in _OVERLOADS:
-        return ""
+        return ".vec" if name.startswith("_upsample") else ""
     place, of_tensor, otherwise = _OVERLOADS[name]
     return of_tensor if len(args) > place and isinstance(args[place], Tensor) else otherwise
 
@@ -107,7 +143,7 @@ def _unsupported(composite, args: tuple, named: dict, level):
 
 
 def _dynamic(composite, args: tuple, named: dict, level):
-    raise RuntimeError(_DYNAMIC.format(composite.__name__))
+    raise RuntimeError(_DYNAMIC.format(_name(composite)))
 
 
 def _on_value(composite, args: tuple, named: dict, level):
@@ -119,6 +155,13 @@ def _on_value(composite, args: tuple, named: dict, level):
     if not is_at(first, level) or innermost((*rest, *named.values())) is not None:
         return _each_example(composite, (first, *rest), named, level)
     return first._over(composite(first._value, *rest, **named))
+
+
+def _on_fronted(composite, args: tuple, named: dict, level):
+    """Apply to the value of the first argument, which alone is batched, with the mapped dimension
+    in front, as that of the result is."""
+    value = vmap_rules.fronted(args[0], level)
+    return vmap_rules.hide(composite(value, *args[1:], **named), level)
 
 
 def _on_whole(composite, args: tuple, named: dict, level):
@@ -143,7 +186,15 @@ def _as_it_is(call, args: tuple, named: dict, level):
 
 
 def _refused(composite, args: tuple, named: dict, *level):
-    raise RuntimeError(NO_RULE.format(composite.__name__))
+    raise RuntimeError(NO_RULE.format(_name(composite)))
+
+
+def _name(composite) -> str:
+    return _ATEN.get(composite.__name__, composite.__name__)
+
+
+def _no_view(composite, args: tuple, named: dict, *level):
+    raise RuntimeError(NO_VIEW_RULE.format(_name(composite)))
 
 
 def _drawn(composite, args: tuple, named: dict):
@@ -164,6 +215,7 @@ def by_example(composite):
     return _ruled(_each_example, _each_row)(on_elements)
 
 
+fronted = _ruled(_on_fronted, _each_row)
 physical = _ruled(_on_value, _each_row)
 sized = _ruled(_sized, _each_row)
 RULES: dict[BatchingRule, Callable[[Any], Any]] = {
@@ -171,8 +223,11 @@ RULES: dict[BatchingRule, Callable[[Any], Any]] = {
     "physical": physical,
     "whole": _ruled(_on_whole, _each_row),
     "fallback": _ruled(_fallback, _each_row),
+    "composed_fallback": _ruled(_unless_within(_fallback), _each_row),
     "dynamic": _ruled(_dynamic, _plain),
     "unsupported": _ruled(_unsupported, _refused),
     "no_rule": _ruled(_refused, _refused),
+    "composed_no_rule": _ruled(_unless_within(_refused), _refused),
+    "composed_no_view_rule": _ruled(_unless_within(_no_view), _no_view),
     "random": _ruled(_as_it_is, _drawn),
 }

@@ -1,8 +1,9 @@
-"""Modes below autograd, which see the operators that are called (TorchDispatchMode).
+"""Operators that a mode or a class takes over below autograd (`impl.tensor.torch_dispatch`).
 
-An operator is recorded outside the mode, whose handler runs below autograd: its result is that of
-the operator, and gets the history. Operators of the implementation are seen as those of ATen that
-they stand for. The kernels of factories, and gradient formulas on arrays, are not seen.
+An operator is recorded outside the handler, which runs below autograd: its answer is the result of
+the operator, and gets the history. Operators of the implementation are seen as those of
+ATen that they stand for. The kernels of factories that are given no tensor, and gradient formulas
+on arrays, are not seen.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.below_autograd import BelowAutograd
+from impl.core.registry import tensor_ops
 from impl.core.state import STATE
-from impl.dispatch.aten import given, overload_of
+from impl.dispatch.aten import given, out_overload, overload_of
+from impl.dispatch.op_overload import namespace
+from impl.tensor.dispatching import set_modes
+from impl.tensor.tensor import DISPATCHING, Tensor
+from impl.tensor.torch_dispatch import asked_of, dispatched, share_version
 
 
 class TorchDispatchMode:
@@ -28,38 +33,65 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self):
-        _set_modes((*STATE.dispatch_modes, self))
+        set_modes((*STATE.dispatch_modes, self))
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        _set_modes(STATE.dispatch_modes[:-1])
-
-
-def _set_modes(modes: tuple) -> None:
-    STATE.fast_path_blockers += bool(modes) - bool(STATE.dispatch_modes)
-    STATE.dispatch_modes = modes
-
-
-def dispatched(overload, args: tuple, kwargs: dict | None = None) -> Any:
-    """The result of the innermost mode for an operator, or of the operator itself."""
-    modes = STATE.dispatch_modes
-    with BelowAutograd():
-        if not modes:
-            return overload(*args, **(kwargs or {}))
-        within, STATE.within_dispatch = STATE.within_dispatch, True
-        _set_modes(modes[:-1])
-        try:
-            return modes[-1].__torch_dispatch__(overload, (), args, kwargs or {})
-        finally:
-            _set_modes(modes)
-            STATE.within_dispatch = within
+        set_modes(STATE.dispatch_modes[:-1])
 
 
 def sees(args: tuple) -> bool:
-    """Whether a mode sees a call: not that of a sampler's kernel, whose draws are arrays."""
-    return not any(isinstance(a, np.ndarray) for a in args)
+    """Whether a mode or a class is asked for a call: not for that of a sampler's kernel, whose
+    draws are arrays."""
+    if STATE.dispatch_modes:
+        return not any(isinstance(a, np.ndarray) for a in args)
+    return bool(DISPATCHING) and bool(asked_of(args))
 
 
 def called(op, args: tuple, written: bool = False) -> Any:
-    """The result of the innermost mode for a call of an operator, `written` for one in place."""
+    """The result of a handler for a call of an operator, `written` for one in place."""
     return dispatched(overload_of(op, args, written), *given(op, args))
+
+
+def called_out(op, args: tuple, out: Tensor) -> Any:
+    """The result of a handler for a call of an operator with `out=`."""
+    positional, named = given(op, args)
+    return dispatched(out_overload(op), positional, {**named, "out": out})
+
+
+def checked(result: Any) -> Tensor | None:
+    """The tensor, or None, that a handler returned. Raises RuntimeError for anything else."""
+    if result is None or isinstance(result, Tensor):
+        return result
+    raise RuntimeError(f"Unable to cast {result} to Tensor")
+
+
+def called_aten(name: str, *args: Any, overload: str = "default", **named: Any) -> Any:
+    """The result of a handler for an operator of ATen that none of the implementation is."""
+    return dispatched(getattr(namespace("aten").packet(name), overload), args, named)
+
+
+def _detach(tensor: Tensor) -> Tensor:
+    """An alias without history that shares the version counter, made by the tensor's class."""
+    result = called_aten("detach", tensor)
+    share_version(result, tensor)
+    return result
+
+
+def _item(tensor: Tensor) -> Any:
+    return called_aten("_local_scalar_dense", tensor)
+
+
+def _like(name: str, *args: Any, **named: Any) -> Any:
+    """The result of a factory that a program calls with a tensor whose class is asked."""
+    order = ("dtype", "layout", "device", "pin_memory", "memory_format")
+    given = {"pin_memory": False, **named}
+    return called_aten(
+        name, *args, **{key: given[key] for key in order if given.get(key) is not None}
+    )
+
+
+tensor_ops.dispatched_detach = _detach
+tensor_ops.dispatched_like = _like
+tensor_ops.dispatched_aten = called_aten
+tensor_ops.dispatched_item = _item

@@ -24,6 +24,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
+from impl.core.zero_arrays import zero_array
 from impl.dispatch.formula_helpers import vjp
 from impl.dispatch.kernel_parameters import names_of
 from impl.dispatch.recorded_tangents import kept, single, slope
@@ -61,16 +62,28 @@ def _is_zero(value) -> bool:
     return isinstance(value, Tensor) and _is_zerotensor(value)
 
 
+def _become_zeros(result: Tensor) -> None:
+    """Make a new result the ZeroTensor of its sizes."""
+    if result.is_meta:
+        result._zero = True
+        return
+    result._raw = zero_array(result._raw.shape, result._raw.dtype)
+    result._strides = result._memory = result._dense_meta = None
+
+
 def pass_zeros(op, args, outputs) -> None:
     """Give a result its value where operands are known zeros, and mark it if it is one too."""
     zero = [_is_zero(a) for a in args]
+    if _is_zero(outputs[0]):  # of ZeroArrays, which a kernel knows
+        return
     if op.name in ("mul", "mul_scalar", "dot", "vdot") or (op.name == "div" and zero[0]):
-        outputs[0]._array()[...] = 0
-        outputs[0]._zero = True
+        _become_zeros(outputs[0])
     elif op.is_view:
         for output in outputs:
             output._zero = True
-    elif op.name in ("add", "sub") and not (zero[0] and zero[1]):
+    elif op.name in ("add", "sub") and zero[0] and zero[1]:
+        _become_zeros(outputs[0])
+    elif op.name in ("add", "sub"):
         alpha = args[2]
         term = args[0] if zero[1] else (args[1] if op.name == "add" else -args[1])
         if zero[0] and alpha != 1:
@@ -358,7 +371,7 @@ def _push(op, args, outputs) -> None:
         found = (recording if recorded else rule_of(op))(call)
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None and forward_grad.can_have(output):
-            forward_grad.set_fw_grad(output, tangent.clone() if _is_zero(tangent) else tangent)
+            forward_grad.set_fw_grad(output, tangent)
             forward_grad.note_on_node(output)
 
 

@@ -99,7 +99,12 @@ def refuse_gradient(name: str, argument: str, tensor) -> None:
 def refuse_integer_result(input, dtype) -> None:
     """Raise RuntimeError for a `dtype` without gradients asked of a tensor that requires grad."""
     if dtype is not None and dtype.category < FLOATING and STATE.enabled and requires_grad(input):
-        raise RuntimeError(f"Autograd not support dtype: {dtype.legacy}")
+        raise undifferentiable_dtype(dtype)
+
+
+def undifferentiable_dtype(dtype) -> RuntimeError:
+    """The error for a result without gradients of a tensor that requires grad."""
+    return RuntimeError(f"Autograd not support dtype: {dtype.legacy}")
 
 
 def refuse_integer_input(args, dtype) -> None:
@@ -110,7 +115,7 @@ def refuse_integer_input(args, dtype) -> None:
     for value in args:
         integers = isinstance(value, Tensor) and value.dtype.category < FLOATING
         if integers and requires_grad(value):
-            raise RuntimeError(f"Autograd not support dtype: {dtype.legacy}")
+            raise undifferentiable_dtype(dtype)
 
 
 def refuse_complex(value, kernel: str) -> None:

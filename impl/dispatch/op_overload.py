@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from impl.tensor.overridable import elements
 from impl.tensor.torch_function import ask, asked_for
 
 
+@dataclass(frozen=True)
+class Schema:
+    """The name of an operator of ATen and of its overload (torch._C.FunctionSchema)."""
+
+    name: str
+    overload_name: str
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the operator writes an argument."""
+        return self.name.endswith("_") or "out" in self.overload_name
+
+
 class OpOverload:
     """One overload of an operator, such as `torch.ops.aten.add.Tensor`; calling it runs the
     operator (torch._ops.OpOverload)."""
+
+    is_view = False  # whether the results are views of the first argument
 
     def __init__(
         self, packet: OpOverloadPacket, overload: str, call: Callable, schema: Any
@@ -22,8 +38,11 @@ class OpOverload:
         self._overloadname = overload
         self.__name__ = f"{self._opname}.{overload}"
         self.__module__ = f"torch._ops.{self.namespace}"
-        self._schema = schema
+        name = "" if overload == "default" else overload
+        self._schema: Any = schema or Schema(f"{packet.namespace}::{packet.__name__}", name)
         self._call = call
+        self.tags: list = []
+        self.torch_dispatch_rules: dict[type, Callable] = {}
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         asked = asked_for(elements((*args, *kwargs.values())))
@@ -69,8 +88,13 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        asked = asked_for(elements((*args, *kwargs.values())))
+        if asked is not None:
+            return ask(self, f"torch.ops.{self}", asked, args, kwargs)
         if len(self._found) == 1:
             return next(iter(self._found.values()))(*args, **kwargs)
+        if not any(isinstance(overload._schema, Schema) for overload in self._found.values()):
+            return self._fitting(args, kwargs)(*args, **kwargs)
         failures = []
         for overload in self._found.values():
             try:
@@ -78,6 +102,21 @@ class OpOverloadPacket:
             except TypeError as error:
                 failures.append(error)
         raise failures[0]
+
+    def _fitting(self, args: tuple, kwargs: dict) -> OpOverload:
+        """The first overload whose schema takes the arguments. Raises RuntimeError for none."""
+        failures = []
+        for overload in self._found.values():
+            try:
+                overload._schema.matched(args, kwargs)
+            except RuntimeError as error:
+                failures.append(f"{error}\n\n")
+            else:
+                return overload
+        raise RuntimeError(
+            "Overloaded torch operator invoked from Python failed to match any schema:\n"
+            + "".join(failures)
+        )
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
@@ -96,6 +135,16 @@ class OpNamespace:
     def packet(self, name: str) -> OpOverloadPacket:
         """The operator of a name, a new one without overloads where there is none."""
         return self._found.setdefault(name, OpOverloadPacket(self.name, name))
+
+    def remove(self, name: str, overload: str) -> None:
+        """Take an overload away, and with the last one the operator."""
+        packet = self._found[name]
+        del packet._found[overload]
+        if not packet._found:
+            del self._found[name]
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self.name}' from 'torch.ops'>"
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
         found = self.__dict__.get("_found", {}).get(name)

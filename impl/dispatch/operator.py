@@ -18,6 +18,7 @@ from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
+from impl.core.zero_arrays import promoted
 from impl.dispatch import dispatch_modes, fast_path, forward_rules, meta_kernels, sparse_path
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
@@ -31,12 +32,12 @@ from impl.dispatch.facts import (
 )
 from impl.dispatch.gradient_plan import INPUT
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
-from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
+from impl.dispatch.not_implemented import of_kernel, refuse_integer_input, undifferentiable_dtype
 from impl.dispatch.operator_writes import OperatorWrites
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
 from impl.tensor import batched_tensor, sparse_tensor
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -58,6 +59,9 @@ class Operator(OperatorWrites):
     _kernel_in_memory = None  # the kernel over an array that is written itself
     sparse_kernel = None  # the kernel for operands of which some are sparse
     sparse_inplace_kernel = None  # the one that writes, where it is another
+    ends_history = False  # whether an integer result is not recorded, rather than refused
+    aten_arguments = None  # those of ATen's operator, by place and by name, where they are others
+    aten_call = None  # the call of it with those
     batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
@@ -170,6 +174,11 @@ class Operator(OperatorWrites):
         self._kernel_in_memory = kernel
         return kernel
 
+    def as_aten(self, arguments, call) -> None:
+        """Register the arguments of ATen's operator, by place and by name, as a function of those
+        of a call, and the function that takes these."""
+        self.aten_arguments, self.aten_call = arguments, call
+
     def batches(self, function):
         """Register the batching rule, from the arguments and the level to the results; it returns
         NotImplemented for those for which there is none (see `impl.dispatch.vmap_rules`)."""
@@ -212,7 +221,7 @@ class Operator(OperatorWrites):
             meta_kernels.check_same_device(self._on_one_device(args))
         if mask:
             self._check_saved(args, mask)
-        if STATE.dispatch_modes and dispatch_modes.sees(args):
+        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
             return self._with_history(dispatch_modes.called(self, args), args, mask)
         forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
         result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
@@ -241,9 +250,10 @@ class Operator(OperatorWrites):
         return outputs[0] if len(self.outputs) == 1 else outputs
 
     def _with_history(self, result, args, mask: int):
-        """The result that a mode returned, recorded if `mask`."""
+        """The result that a handler returned, recorded if `mask`."""
         outputs = (result,) if len(self.outputs) == 1 else tuple(result)
-        if mask:
+        there = [dispatch_modes.checked(output) is not None for output in outputs]
+        if mask and all(there):
             self.record(args, outputs, mask)
         forward_rules.propagate(self, args, outputs)
         return result
@@ -332,12 +342,15 @@ class Operator(OperatorWrites):
                     *(np.shape(r) for r in map(raws.__getitem__, self.tensor_positions))
                 )
             raise
-        return result if rounded is None else result.astype(rounded)
+        return result if rounded is None else promoted(result, rounded)
 
     def record(self, args, outputs, mask: int) -> None:
         dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
         if dtype not in DIFFERENTIABLE:
-            refuse_integer_input(args, outputs[self.differentiable_outputs[0]].dtype)
+            output = outputs[self.differentiable_outputs[0]].dtype
+            if not self.ends_history:
+                raise undifferentiable_dtype(output)
+            refuse_integer_input(args, output)
             return
         if dtype.kind == "c" and self.complex is not None:
             self.complex.check_derivative()
@@ -380,7 +393,7 @@ class Operator(OperatorWrites):
         for i in self.tensor_positions:
             if isinstance(args[i], Tensor):
                 raws[i] = args[i]._raw
-        if STATE.dispatch_modes and dispatch_modes.sees(args):
+        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
             outputs = (dispatch_modes.called(self, args),)
         else:
             outputs = (self._output(self._joined(tensors, raws), raws, False, args),)

@@ -9,7 +9,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.registry import tensor_ops_no_grad
 from impl.core.state import FAST_PATH
-from impl.core.strides import is_permuted, strides_of
+from impl.core.strides import is_permuted
 from impl.dispatch.formula_helpers import refuse_shapes
 from impl.dispatch.gradient_plan import (
     CONJUGATE,
@@ -21,7 +21,7 @@ from impl.dispatch.gradient_plan import (
 from impl.engine.gradient_values import RECORDING
 from impl.graph.node import Node
 from impl.tape.saved_variable import SavedVariable, as_saved_variable
-from impl.tensor.tensor import new
+from impl.tensor.allocation import over_view
 
 if TYPE_CHECKING:
     from impl.dispatch.derivatives import DerivativeInfo
@@ -122,7 +122,7 @@ class OperatorNode(Node):
         """Run the formulas on tensors over the arrays, so that ATen's order of dimensions holds."""
         tensors = [None if g is None else form.to_tensor(g) for g in grads]
         raw = (np.ndarray, np.generic)
-        lifted = [new(v, strides_of(v)) if isinstance(v, raw) else v for v in values]
+        lifted = [over_view(v) if isinstance(v, raw) else v for v in values]
         results = self._apply(tensor_ops_no_grad, tensors, lifted, wanted)
         return _lowered(results, tensors, grads, form)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.dtypes import DIFFERENTIABLE, FLOATING, get_default_dtype, result_dtype
 from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
@@ -41,7 +41,7 @@ from impl.graph.node_creation_hooks import created
 from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 
 _OUT = (
     "Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or "
@@ -118,17 +118,18 @@ class OperatorWrites(OutputLayout):
         tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)
         inplace.check(target, bool(tracked))
         if mask:
-            self._check_saved(args, mask)
+            self._check_saved((None, *args[1:]) if self.saves_target(mask) else args, mask)
         edges = self.edges(args, mask) if tracked else ()
         operands = [args[i] for i in self.guarded]
         memory = self.memory
         late = memory.disjoint == "late"
-        if not late:
+        seen = (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args)
+        if not (late or seen):
             memory_overlap.check_memory(
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )
         result = None
-        if not (STATE.dispatch_modes and dispatch_modes.sees(args)):
+        if not seen:
             others = [args[i] for i in self.tensor_positions[1:]]
             try:
                 result = self._call_kernel_into(target, others, raws, self.grows, strided)
@@ -168,9 +169,10 @@ class OperatorWrites(OutputLayout):
 
     def _write(self, target: Tensor, result, args, raws) -> None:
         """Write the result to the target, in the order of TensorIterator where that shows; a mode
-        has it written."""
-        if STATE.dispatch_modes and dispatch_modes.sees(args):
+        or a class has it written."""
+        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
             dispatch_modes.called(self, args, written=True)
+            inference_mode.count(target)
             return
         on_meta = is_meta(result) or is_meta(target._raw)
         parts = parts_in_order(self, target, args, raws) if self.iterates and not on_meta else None
@@ -190,6 +192,10 @@ class OperatorWrites(OutputLayout):
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)
         record = self._recorded_out(out, args, mask)
+        if DISPATCHING and dispatch_modes.sees((*args, out)):
+            dispatch_modes.called_out(self, args, out)
+            inference_mode.count(out)
+            return out
         raws = self._admitted(out, args, raws)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         # TensorIterator does not resize an output that is an operand, too.
@@ -206,7 +212,8 @@ class OperatorWrites(OutputLayout):
         self._write_out(out, raw, args, raws, strided)
         if self._casts_out or self.compares:
             warn_discarded(out, common_dtype(raw, present))
-        forward_grad.refuse_out(self.name, (*args, out))
+        if self.grad_inputs or raw.dtype.kind == "b":  # airy_ai has no derivative
+            forward_grad.refuse_out(self.name, (*args, out))
         if record is not None:
             record()
         return out
@@ -332,7 +339,7 @@ class OperatorWrites(OutputLayout):
                 if self.elementwise and resizes and not self.grows:
                     self._fit_before_kernel(target, shape, present)
             written = getattr(error, "written", None)
-            if written is not None and not resizes:  # until there
+            if written is not None and np.shape(written) == target._raw.shape:  # until there
                 target._array()[...] = written
             raise
 

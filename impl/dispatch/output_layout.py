@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from impl.core.meta_arrays import MetaArray, meta_strided, row_major
 from impl.core.strides import contiguous_strides, empty_strided, strides_of
 from impl.core.tensor_iterator import elementwise_strides
@@ -51,8 +49,6 @@ class OutputLayout(TypePromotion):
         if type(raw) is MetaArray:
             return meta_strided(raw.shape, raw.dtype, strides), strides
         laid = empty_strided(raw.shape, strides, raw.dtype)
-        owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
-        laid = owned if owned.strides == laid.strides else laid
         laid[...] = raw
         return laid, strides
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
-from impl.tensor.batched_tensor import is_at, with_dim, without_dim
+from impl.dispatch import vmap_rules
+from impl.tensor.batched_tensor import innermost, is_at, with_dim, without_dim
 from impl.tensor.tensor import Tensor, new
 
 _ERROR = (
@@ -89,14 +90,33 @@ def _repeated(levels: list, draw: Callable[[], Any]) -> Any:
 
 def like(draw: Callable[..., Tensor]) -> Callable[..., Any]:
     """Decorate a function that draws a tensor of the sizes of its first argument, whose elements it
-    does not look at."""
+    does not look at. It draws for each example whatever the `randomness` where it is given a
+    generator: that is another overload, which has no rule."""
 
     @functools.wraps(draw)
     def call(input, *args, **named):
+        if "generator" in named and not STATE.drawing:
+            return _with_generator(call.__name__, draw, input, args, named)
         levels = _levels()
         return _like(levels, input, lambda tensor: draw(tensor, *args, **named))
 
     return call
+
+
+def _with_generator(name: str, draw: Callable[..., Tensor], input, args, named) -> Tensor:
+    """The tensor that a function draws with a generator that is given, for each example of a batch:
+    by ATen's fallback, but not as a view."""
+
+    def drawn(tensor):
+        batch = innermost((tensor,))
+        if batch is None:
+            return draw(tensor, *args, **named)
+        vmap_rules.warn_slow(f"{name}.{overload}")
+        return vmap_rules.by_example(drawn, (tensor,), batch._level)
+
+    between = len(args) > 1 or named.get("high") is not None  # two bounds of integers
+    overload = "low_generator_dtype" if between else "generator"
+    return drawn(input)
 
 
 def _like(levels: list, input: Tensor, draw: Callable[[Tensor], Tensor]) -> Tensor:

@@ -8,7 +8,7 @@ from impl.core import messages
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.grad_mode import no_grad
 from impl.core.state import STATE
-from impl.dispatch.out import store, store_exactly
+from impl.dispatch.out import all_inference, store, store_exactly
 from impl.graph.edge import gradient_edge
 from impl.graph.node import RUNS_FIRST
 from impl.tape.custom_function import Function
@@ -44,9 +44,10 @@ def check_write(target: Tensor, differentiable: bool = False) -> None:
 
 def refuse_write(values) -> None:
     """Raise RuntimeError as `check_write` does for the first of the values, which a function that
-    failed was to write: torch looks at this before it looks at the operands."""
+    failed was to write: torch looks at this before it looks at the operands, unless all are
+    inference tensors, which autograd does not see."""
     target, *operands = values
-    if isinstance(target, Tensor):
+    if isinstance(target, Tensor) and not all_inference(values):
         check_write(target, any(isinstance(o, Tensor) and requires_grad(o) for o in operands))
 
 

@@ -20,6 +20,7 @@ from impl.core.dtypes import (
     result_dtype,
 )
 from impl.core.sizes import broadcast_shapes
+from impl.core.zero_arrays import promoted
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
     NoComplex,
@@ -101,7 +102,7 @@ class TypePromotion(DerivativeInfo):
                 continue
             if isinstance(value, (np.ndarray, np.generic)):
                 if value.dtype != target.numpy:
-                    raws[i] = value.astype(target.numpy)
+                    raws[i] = promoted(value, target.numpy)
             else:
                 # Through an array, so that an integer out of range wraps around as torch's does.
                 raws[i] = np.asarray(value).astype(target.numpy)[()]

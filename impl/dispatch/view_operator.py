@@ -24,7 +24,8 @@ from impl.tensor import batched_tensor
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, geometry
 from impl.tensor.sparse_tensor import SPARSE
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
+from impl.tensor.torch_dispatch import share_version
 from impl.tensor.views import as_view, view_of
 from impl.tensor.write import announce
 
@@ -61,8 +62,8 @@ class ViewOperator(Operator):
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
                 f"not {type(tensor).__name__}"
             )
-        if STATE.dispatch_modes:
-            results = self._viewed_by_mode(tensor, args)
+        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees((tensor,)):
+            results = self._viewed_by_handler(tensor, args)
         else:
             results = self.views(tensor, args)
         if results and STATE.enabled and self.grad_inputs and requires_grad(tensor):
@@ -81,11 +82,14 @@ class ViewOperator(Operator):
         forward_rules.propagate(self, (tensor, *args), results)
         return tuple(results) if self.multiple else results[0]
 
-    def _viewed_by_mode(self, tensor: Tensor, args) -> list[Tensor]:
-        """The tensors that a mode returned, as views, without nodes yet."""
+    def _viewed_by_handler(self, tensor: Tensor, args) -> list[Tensor]:
+        """The tensors that a handler returned, as views, without nodes yet."""
         viewed = dispatch_modes.called(self, (tensor, *args))
         aliases = viewed if self.multiple else [viewed]
-        view_fn = (lambda other: self(other, *args)) if STATE.view_replay else None
+        for viewed in aliases:
+            share_version(viewed, tensor)
+        replayed = STATE.view_replay or type(tensor) in DISPATCHING
+        view_fn = (lambda other: self(other, *args)) if replayed else None
         return [as_view(alias, tensor, self.multiple, view_fn) for alias in aliases]
 
     def _window(self, shape, strides, offset: int, dtype: np.dtype, *args) -> Window:
@@ -133,13 +137,16 @@ class ViewOperator(Operator):
             node = self.node((tensor, *args), (tensor,), 1, (gradient_edge(tensor),))
             node.__class__ = self.inplace_class
         tangent = forward_writes.before_write(self, (tensor, *args))
-        changed = alias(tensor, target)
-        tensor._dense_meta = None
-        tensor._raw, tensor._strides, tensor._offset = (
-            changed._array(),
-            changed._strides,
-            changed._offset,
-        )
+        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees((tensor,)):
+            dispatch_modes.called(self, (tensor, *args), written=True)
+        else:
+            changed = alias(tensor, target)
+            tensor._dense_meta = None
+            tensor._raw, tensor._strides, tensor._offset = (
+                changed._array(),
+                changed._strides,
+                changed._offset,
+            )
         inference_mode.count(tensor)
         if node is not None:
             node._set_input_metadata((tensor,))

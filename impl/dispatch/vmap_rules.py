@@ -5,13 +5,15 @@ A rule makes the arguments for the values of batched tensors from those for batc
 the mapped dimension in front; the operator is applied to them, and the mapped dimension of its
 results is the first. An operator states its rule in its definition (`batching=`):
 
-    pointwise   operands broadcast behind the mapped dimension (elementwise operators, by default)
+    pointwise   operands broadcast behind the mapped dimension (elementwise operators, by default);
+                that of a single operand stays in its place
+    front       as `pointwise`, for a single operand: its mapped dimension is moved to the front
     dims        parameters that name dimensions count from the next one, those that are sizes begin
                 with the size of the batch (views, by default)
     elements    as `dims`, and tensors without dimensions get one (scatter and gather)
     leading     the operator takes any dimensions in front, and every operand has the mapped one
-    fold        images: the mapped dimension and that of the images are one, or it takes the place
-                of a missing one
+    merged      the mapped dimension and the first of all operands are one
+    fold        images: as `merged`, or the mapped dimension takes the place of a missing first one
 
 or registers a function (`Operator.batches`). The operator is applied to each example where there is
 no rule (ATen/functorch/BatchedFallback.cpp).
@@ -92,6 +94,11 @@ def padded(batch: Any, rank: int, level) -> Any:
     return value.view(size, *(1,) * missing, *rest)
 
 
+def padded_example(value: Any, rank: int, level) -> Any:
+    """`padded`, of a tensor that is not batched an expansion."""
+    return padded(value, rank, level) if is_at(value, level) else ensured(value, level)
+
+
 def pointwise(op, args: tuple, level) -> list:
     """Broadcast the operands behind the mapped dimension."""
     tensors = [args[i] for i in op.tensor_positions if isinstance(args[i], Tensor)]
@@ -140,7 +147,7 @@ def with_dims(op, args: tuple, level) -> Any:
     """The results of an operator by the rule `dims`. Of an example without dimensions, dimension
     zero may be named, as if there were one."""
     if op.is_view and not args[0]._raw.ndim and op.name == "transpose":
-        return hide(tensor_ops.alias(fronted(args[0], level)), level)
+        return hide(fronted(args[0], level), level)
     made = dims(op, args, level)
     batch = next((a for a in args if isinstance(a, Tensor)), None)
     named = any(name in _DIMS for name in op.parameters)
@@ -189,7 +196,7 @@ def leading(op, args: tuple, level) -> list:
     for i in op.tensor_positions:
         if args[i] is not None:
             value = ensured(args[i], level)
-            missing = rank - _rank(args[i]) - (op.parameters[i] in ("pivots", "tau"))
+            missing = rank - _rank(args[i]) - op.parameters[i].endswith(("pivots", "tau"))
             size, *rest = value._raw.shape
             made[i] = value.view(size, *(1,) * missing, *rest) if missing else value
     return made
@@ -198,6 +205,7 @@ def leading(op, args: tuple, level) -> list:
 Rule = Callable[[Any, tuple, Any], list]
 RULES: dict[str, Rule] = {
     "pointwise": pointwise,
+    "front": pointwise,
     "dims": dims,
     "elements": elements,
     "leading": leading,
@@ -216,6 +224,8 @@ def applied(op, args: tuple, level) -> Any:
         return with_dims(op, args, level)
     elif op.batching == "elements":
         return _of_elements(op, args, level)
+    elif op.batching == "merged":
+        return _merged(op, args, level)
     elif op.batching == "fold":
         return folded(op, args, level)
     elif op.batching == "pointwise" and len(op.tensor_positions) == len(op.outputs) == 1:
@@ -262,21 +272,26 @@ def folded(op, args: tuple, level) -> Any:
     ranks = {_rank(args[i]) for i in op.tensor_positions}
     if ranks not in ({rank}, {rank - 1}):
         return by_example(op.slow_path, args, level)
-    whole = ranks == {rank}
+    if ranks == {rank}:
+        return _merged(op, args, level)
+    for i in op.tensor_positions:
+        made[i] = ensured(args[i], level)
+    return hide(op.slow_path(*made), level)
+
+
+def _merged(op, args: tuple, level) -> Any:
+    """The results of an operator with the mapped dimension merged into the first, and split off."""
+    made = [*args]
     for i in op.tensor_positions:
         value = ensured(args[i], level)
-        made[i] = value.reshape(-1, *value._raw.shape[2:]) if whole else value
+        rows, size, *rest = value._raw.shape
+        made[i] = value.reshape(rows * size, *rest)
     if "input_size" in op.parameters:  # of upsampling's gradient, with that of the images
         place = op.position["input_size"]
         made[place] = (made[0]._raw.shape[0], *args[place][1:])
     results = op.slow_path(*made)
-    if not whole:
-        return hide(results, level)
     several = isinstance(results, tuple)
-    parts = [
-        r.view(level.size, -1, *r._raw.shape[1:]) if r._raw.size else r.unsqueeze(0)
-        for r in (results if several else (results,))
-    ]
+    parts = [unfolded(r, 0, level.size) for r in (results if several else (results,))]
     return hide(tuple(parts) if several else parts[0], level)
 
 
@@ -296,6 +311,8 @@ def along(index: Tensor, dim: int, like: Tensor) -> Tensor:
     sizes of the others. One without dimensions is expanded along all, as in torch."""
     shape = [*like._raw.shape]
     dim = wrap_dim(dim, len(shape))
+    if not shape:
+        return index
     if not index._raw.ndim:
         return index.expand(shape)
     shape[dim] = index._raw.shape[0]

@@ -28,7 +28,7 @@ from impl.core.strides import (
 from impl.engine import sparse_accumulation
 from impl.tensor import memory_overlap, write
 from impl.tensor.lazy_conj import SOURCES, source_of
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import DISPATCHING, Tensor, new
 
 # Several threads may accumulate into one leaf; a hook on a saved tensor may start a backward in
 # here.
@@ -148,7 +148,9 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
     ):
         leaf._own_grad = gradient.detach()
     else:
-        leaf._own_grad = tensor_ops.clone_for_leaf(gradient.detach(), leaf)
+        asks = type(gradient) in DISPATCHING  # its class, which copies it as it is
+        source = gradient if asks else gradient.detach()
+        leaf._own_grad = tensor_ops.clone_for_leaf(source, leaf)
 
 
 def _strides(gradient) -> tuple[int, ...]:
@@ -178,9 +180,5 @@ def _warn_of_layout(leaf: Tensor) -> None:
     if leaf.is_sparse or leaf._own_grad.is_sparse:
         return
     own = leaf._own_grad.stride()
-    if is_dense(shape, strides):
-        obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
-    else:
-        obeys = is_contiguous(shape, own)
-    if not obeys and STATE.layout_policy:
+    if STATE.layout_policy and not _obeys(shape, own, shape, strides):
         warn_after_pass(messages.layout_contract(shape, own, strides), stacklevel=2)

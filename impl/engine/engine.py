@@ -59,7 +59,7 @@ class GraphTask(GeneralStep):
                 outputs, outgoing = result
                 result = None
                 self.share_scalars(outputs)
-                versions = self.validate_outputs(node, outputs, outgoing)
+                versions = self.fit_outputs(node, outputs, outgoing)
                 self.deliver(node, outputs, versions)
 
     def start(self, roots) -> None:
@@ -85,14 +85,20 @@ class GraphTask(GeneralStep):
         return [target in self.exec_info for target in node._edge_nodes()]
 
     def run_node(self, node, grads: list, needed):
-        """`call_function`; in anomaly mode errors are reported, and NaN raises."""
+        """`call_function`; in anomaly mode errors are reported."""
         if not anomaly_mode.MODE.enabled:
             return self.call_function(node, grads, needed)
         with anomaly_mode.watch(node):
-            result = self.call_function(node, grads, needed)
-            if result is not None:
-                anomaly_mode.check(node, map(physical, result[0]))
-            return result
+            return self.call_function(node, grads, needed)
+
+    def fit_outputs(self, node, outputs: list, outgoing: OutgoingVersions | None) -> list[int]:
+        """`validate_outputs`; in anomaly mode errors are reported, and NaN raises."""
+        if not anomaly_mode.MODE.enabled:
+            return self.validate_outputs(node, outputs, outgoing)
+        with anomaly_mode.watch(node):
+            versions = self.validate_outputs(node, outputs, outgoing)
+            anomaly_mode.check(node, map(physical, outputs))
+            return versions
 
     def validate_roots(self, roots) -> list:
         """The roots with gradients of the shapes and dtypes that their nodes recorded; the tensors

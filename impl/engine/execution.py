@@ -6,6 +6,7 @@ Comments name the steps of *Backward* in the specification (reference/spec/00-al
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 
 from impl.core import messages
 from impl.core.devices import META
@@ -24,8 +25,11 @@ from impl.graph import anomaly_mode
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import GradientEdge, gradient_edge
 from impl.graph.hooks import retain_grad, run_post_accumulate
+from impl.graph.input_metadata import shape_and_dtype
 from impl.graph.node import Node
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tape.saved_variable import saves_subclass
+from impl.tensor.dispatching import ALIVE
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 
 # Whether passes take the specialised loops (`impl.engine.fast_backward` and `fast_recording`).
 FAST_BACKWARD = FAST_PATH
@@ -40,7 +44,7 @@ def __call__(self, *grads):
     """
     if len(grads) != self._num_inputs:
         raise TypeError(f"expected {self._num_inputs} arguments, got {len(grads)} instead")
-    form = gradient_form(STATE.enabled)
+    form = gradient_form(STATE.enabled, bool(ALIVE) and _meets_classes([self], grads))
     lowered = [None if g is None else form.to_array(g) for g in grads]
     if isinstance(self, AccumulateGrad):
         gradient = lowered.pop()
@@ -50,12 +54,27 @@ def __call__(self, *grads):
         return ()
     outgoing = outgoing_versions({}, self, lowered)
     outputs = self._evaluate(lowered, form, None)
+    if self._takes_real_part:
+        outputs = _with_real_parts(self, outputs, form)
     results = tuple(None if value is None else form.to_tensor(value) for value in outputs)
     if outgoing is not None:
         for edge, result in enumerate(results):
             if result is not None and (version := outgoing.of(edge, outputs[edge])):
                 result._storage.version = version
     return results[0] if len(results) == 1 else results
+
+
+def _with_real_parts(node: Node, outputs, form) -> list:
+    """A node's results with the real parts of the complex ones that are for real inputs."""
+    results = list(outputs)
+    for edge, (target, number) in enumerate(node._edge_pairs()):
+        value = results[edge]
+        if target is None or value is None or form.shape_dtype(value)[1].kind != "c":
+            continue
+        wanted = shape_and_dtype(target._input_meta(number))[1]
+        if wanted is not None and wanted.kind != "c":
+            results[edge] = form.F.real_part(value)
+    return results
 
 
 def run_backward(
@@ -73,10 +92,25 @@ def run_backward(
         on_tensors = STATE.batched or any(
             c is not None and (not c._raw.size or is_meta(c._raw)) for c in cotangents
         )
+        if ALIVE and not on_tensors:
+            edges = [edge_of(tensor) for tensor in tensors]
+            nodes = dependencies.reachable([edge[0] for edge in edges if edge is not None])
+            on_tensors = _meets_classes(nodes, cotangents)
         form = gradient_form(create_graph, on_tensors)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
+    )
+
+
+def _meets_classes(nodes: Iterable[Node], gradients) -> bool:
+    """Whether a pass over these nodes may meet tensors of classes that operators ask: as gradients,
+    leaves or saved tensors, or in the backward of a Function."""
+    return any(type(gradient) in DISPATCHING for gradient in gradients) or any(
+        type(node.variable) in DISPATCHING
+        if isinstance(node, AccumulateGrad)
+        else node._is_custom_function or saves_subclass(node)
+        for node in nodes
     )
 
 

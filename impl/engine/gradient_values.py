@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
@@ -22,7 +22,7 @@ from impl.core.registry import array_ops, tensor_ops, tensor_ops_no_grad
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.storage import address, owner_of
-from impl.core.strides import element_strides, empty_strided, strides_of
+from impl.core.strides import element_strides, empty_strided, owns_memory, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.core.zero_arrays import is_zeros
 from impl.kernels.sum_to import sum_to
@@ -31,8 +31,8 @@ from impl.tensor import forward_grad
 from impl.tensor.allocation import preserved
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
-from impl.tensor.tensor import Tensor, new
-from impl.tensor.views import NO_GRAD, ViewMeta
+from impl.tensor.tensor import DISPATCHING, Tensor, new
+from impl.tensor.views import INFERENCE, NO_GRAD, ViewMeta
 
 
 class ArrayGradients:
@@ -82,7 +82,7 @@ class ArrayGradients:
             self.bases.setdefault(id(owner_of(tensor._array()[...])), tensor)
             return tensor.tracked()
         raw = tensor._raw
-        if type(raw) is not np.ndarray or (raw.base is None and _is_alone(tensor, raw)):
+        if type(raw) is not np.ndarray or (owns_memory(raw) and _is_alone(tensor, raw)):
             return raw
         view = raw[...]
         if tensor._memory is not None and (key := id(owner_of(view))) not in self.bases:
@@ -138,7 +138,7 @@ class ArrayGradients:
         known = self.given.get(id(raw))
         if known is not None:
             return known
-        if type(raw) is not np.ndarray or raw.base is None:
+        if type(raw) is not np.ndarray or owns_memory(raw):
             reference = self.shown.get(id(raw))
             tensor = None if reference is None else reference()
             if tensor is None or tensor._raw is not raw:
@@ -186,8 +186,7 @@ class ArrayGradients:
         strides = elementwise_strides(a.shape, [(x.shape, element_strides(x)) for x in terms])
         if strides is None:
             return np.ascontiguousarray(a + b)
-        pattern = empty_strided(a.shape, strides, a.dtype)
-        return np.add(a, b, out=np.empty_like(pattern))  # which owns its memory, as the engine asks
+        return np.add(a, b, out=empty_strided(a.shape, strides, a.dtype))
 
     def shape_dtype(self, value):
         """A gradient's shape and NumPy dtype."""
@@ -224,11 +223,18 @@ def _is_alone(tensor: Tensor, raw: np.ndarray) -> bool:
 
 
 def _view(raw, tensor: Tensor, memory) -> Tensor:
+    """The view of `tensor` that a gradient array over its memory is; one of an inference tensor is
+    another, without a base."""
     result = new(raw, strides_of(raw))
     result._storage = tensor._storage
     result._offset = (address(raw) - address(memory)) // raw.itemsize
+    if tensor._inference:
+        inference_mode.mark(result)
+        return result
+    result._inference = result._uncounted = False
     base = tensor if tensor._view is None else tensor._view.base
-    result._view = ViewMeta(base, NO_GRAD, tensor._storage.version)
+    creation = INFERENCE if STATE.inference else NO_GRAD
+    result._view = ViewMeta(base, creation, tensor._storage.version)
     return result
 
 
@@ -284,8 +290,9 @@ class RecordingGradients:
 
 class TensorGradients(RecordingGradients):
     """Gradients are tensors that need not be recorded: because they or saved tensors may have
-    tangents, because autocast is on, because they are empty and NumPy keeps no strides of empty
-    arrays, or because they are on the meta device, whose arrays only operators know.
+    tangents or classes that operators ask, because autocast is on, because they are empty and NumPy
+    keeps no strides of empty arrays, or because they are on the meta device, whose arrays only
+    operators know.
     """
 
     def __init__(self, records: bool) -> None:
@@ -308,8 +315,9 @@ class TensorGradients(RecordingGradients):
         if a.is_sparse:
             return b + a
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        # On the meta device sums are in new memory; a batch does not fit into one without it.
-        others = a.is_meta or (STATE.batched and type(a) is not type(b))
+        # On the meta device, and of classes that operators ask, sums are in new memory; a batch
+        # does not fit into one without it.
+        others = a.is_meta or type(a) in DISPATCHING or (STATE.batched and type(a) is not type(b))
         if STATE.enabled or not unshared or kept or others:
             return a + b
         return a.add_(b)

@@ -8,6 +8,7 @@ from typing import Any
 from impl.core.ownership import NAME_AND_HOLDER
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
+from impl.core.strides import Buffer, element_strides, is_dense
 
 
 class InputBuffer:
@@ -36,7 +37,11 @@ class InputBuffer:
             self.value, self.version = gradient, version
             if version and form.records:  # a tensor, which nodes may pass on as it is
                 gradient._storage.version = version
-        elif not form.records and getrefcount(held) == NAME_AND_HOLDER and held.base is None:
+        elif (
+            not form.records
+            and getrefcount(held) == NAME_AND_HOLDER
+            and (held.base is None or _fills_buffer(held))
+        ):
             held += gradient
             if SparseArray in (type(self.value), type(gradient)):  # the sum is in new memory
                 self.version = 0
@@ -53,6 +58,16 @@ class InputBuffer:
             versions[slot] = self.version
         value, self.value = self.value, None
         return value
+
+
+def _fills_buffer(array) -> bool:
+    """Whether an array is dense in memory of its own, and nothing else refers to that."""
+    memory = array.base
+    return (
+        type(memory) is Buffer
+        and getrefcount(memory) == NAME_AND_HOLDER
+        and is_dense(array.shape, element_strides(array))
+    )
 
 
 class InputBuffers:

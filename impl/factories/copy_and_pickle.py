@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections import OrderedDict
 
+from impl.core.grad_mode import no_grad
 from impl.core.memory_formats import layout, sparse_coo
 from impl.core.memory_formats import strided as strided_layout
 from impl.core.meta_arrays import MetaArray
@@ -17,7 +18,7 @@ from impl.factories.storages import TypedStorage
 from impl.tensor.geometry import elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
 from impl.tensor.sparse_tensor import SparseTensor, sparse_tensor
-from impl.tensor.tensor import Tensor, copy_fields, new, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, copy_fields, new, requires_grad
 from impl.tensor.torch_function import as_subclass, overrides
 from impl.tensor.write import announce
 
@@ -25,6 +26,13 @@ _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
     "the moment.  If you were attempting to deepcopy a module, this may be because of a "
     "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+)
+_CLONE = (
+    "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass "
+    "types that implement clone() and for which that function returns another instance of the same "
+    "subclass. You should either properly implement clone() for your subclass or override "
+    "__deepcopy__() if it is intended behavior for clone() to return an instance of a different "
+    "type."
 )
 _NEW_EMPTY = (
     "The default implementation of __deepcopy__() for non-wrapper subclasses only works for "
@@ -69,6 +77,29 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
+    if type(self) in DISPATCHING and not self.data_ptr():
+        result = _cloned(self)
+    else:
+        result = _with_copied_memory(self, memo)
+    memo[id(self)] = result
+    result._own_grad = copy.deepcopy(self._own_grad, memo)
+    for name, value in own_attributes(self).items():
+        setattr(result, name, copy.deepcopy(value, memo))
+    return result
+
+
+def _cloned(self: Tensor) -> Tensor:
+    """The copy of a wrapper subclass, which its class makes."""
+    with no_grad():
+        result = self.clone()
+    if type(result) is not type(self):
+        raise RuntimeError(_CLONE)
+    result._requires_grad = self._requires_grad
+    return result
+
+
+def _with_copied_memory(self: Tensor, memo: dict) -> Tensor:
+    """The copy of a tensor that has memory, of its class."""
     if not self.is_sparse:
         self.untyped_storage()  # which a tensor that a transform wraps does not have
     made = self.new_empty([]) if overrides(self) else None
@@ -76,13 +107,7 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         raise RuntimeError(_NEW_EMPTY)
     result = self.detach().clone() if self.is_sparse else _on_copied_memory(self, memo)
     result._requires_grad = self._requires_grad
-    if made is not None:
-        result = _put_into(made, result)
-    memo[id(self)] = result
-    result._own_grad = copy.deepcopy(self._own_grad, memo)
-    for name, value in own_attributes(self).items():
-        setattr(result, name, copy.deepcopy(value, memo))
-    return result
+    return result if made is None else _put_into(made, result)
 
 
 def _on_copied_memory(tensor: Tensor, memo: dict) -> Tensor:

@@ -290,6 +290,7 @@ class Level(Transform):
             alias._level = self
         elif gradient_edge(value) is not None:
             alias = alias_view(value)
+            alias._view = None  # a wrapper is no view
             self._inputs.append(alias._grad_fn)
             alias._grad_fn._wrapper_of = self
         else:

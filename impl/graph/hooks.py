@@ -64,6 +64,19 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
     return RemovableHandle.add(tensor._hooks, hook)
 
 
+def register_inner_hook(tensor, hook) -> None:
+    """Register a hook of the implementation's own, which a non-leaf does not show among the hooks
+    of `register_hook`."""
+    node = tensor._grad_fn
+    if node is None:
+        register_tensor_hook(tensor, hook)
+        return
+    hooks: dict = {}
+    RemovableHandle.add(hooks, hook)
+    node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, hooks)]
+    node._compiled_backward = None
+
+
 def register_post_accumulate(leaf, hook) -> RemovableHandle:
     """Register `hook(leaf)`, called after a backward has accumulated into `leaf.grad`.
 

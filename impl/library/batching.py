@@ -1,16 +1,18 @@
-"""Custom operators within torch.func.vmap (torch.library.register_vmap).
+"""Operators of programs within transforms (torch.library.register_vmap).
 
-An operator with a rule of its own is computed for the whole batch by that; any other is called for
-each example, if it returns new tensors only.
+In `vmap` an operator with a rule of its own is computed for the whole batch by that; any other is
+called for each example, if it returns new tensors only or is in place.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from impl.core import messages
 from impl.core.state import STATE
 from impl.dispatch import vmap_rules
-from impl.library.generated_backward import flattened
+from impl.library import dispatch_keys as keys
+from impl.library.arguments import flattened
 from impl.tape.custom_function_vmap import called, transforms, wrapped
 from impl.tensor.batched_tensor import innermost, is_at
 from impl.tensor.tensor import Tensor
@@ -27,13 +29,18 @@ def level_of(args: tuple) -> Any:
     return None if batch is None else batch._level
 
 
-def without_tangents(op, args: tuple, named: dict) -> Any:
+def has_tangents() -> bool:
+    """Whether the innermost transform is one of forward mode."""
+    return bool(STATE.transforms) and STATE.transforms[-1].forward
+
+
+def without_tangents(entry, args: tuple, named: dict) -> Any:
     """The results of an operator within `jvp`, which have no tangents: it has a formula for the
     backward pass at most."""
     *outside, forward = STATE.transforms
-    primals = [_primal(value, forward) for value in args]
+    primals = tuple(_primal(value, forward) for value in args)
     with transforms(tuple(outside)):
-        return op(*primals, **named)
+        return entry.call(primals, named)
 
 
 def _primal(value: Any, forward) -> Any:
@@ -42,28 +49,41 @@ def _primal(value: Any, forward) -> Any:
     return forward.primal(value) if isinstance(value, Tensor) else value
 
 
-def mapped(op, args: tuple, named: dict, level) -> Any:
+def mapped(entry, args: tuple, named: dict, level) -> Any:
     """The results of an operator for a batch of arguments.
 
-    Raises RuntimeError for one without a rule that changes its arguments, or takes or returns lists
-    of tensors.
+    Raises RuntimeError for one without a rule that changes its arguments other than in place, or
+    takes or returns lists of tensors.
     """
     outside = STATE.transforms[: STATE.transforms.index(level)]
-    if op.vmap_rule is not None:
+    rule = entry.kernel(keys.BATCHED)
+    if rule is not None:
         with transforms(outside):
             dims = tuple(_dims(value, level) for value in args)
             values = tuple(_values(value, level) for value in args)
-            outputs, out_dims = called(
-                lambda *given: op.vmap_rule(*given, **named), level, dims, values
-            )
+            outputs, out_dims = called(lambda *given: rule(*given, **named), level, dims, values)
         return wrapped(outputs, out_dims, level)
-    _check_fallback(op)
+    _check_fallback(entry)
 
     def once(*example: Any) -> Any:
         with transforms(outside):
-            return op(*example, **named)
+            return entry.call(example, named)
 
-    return vmap_rules.fallback(op.qualname, once, args, level)
+    if entry.schema.is_inplace:
+        return _written(entry.qualname, once, args, level)
+    return vmap_rules.fallback(entry.qualname, once, args, level)
+
+
+def _written(name: str, once: Any, args: tuple, level) -> Any:
+    """The first argument, of which each example is written."""
+    vmap_rules.warn_slow(name)
+    target = args[0]
+    if not is_at(target, level):
+        raise RuntimeError(messages.UNBATCHED.format(name, f"at level {level.number}"))
+    for number in range(level.size):
+        once(*[vmap_rules.example(value, number, level) for value in args])
+    target._show(target._value, target._dim)
+    return target
 
 
 def _dims(value: Any, level) -> Any:
@@ -79,11 +99,13 @@ def _values(value: Any, level) -> Any:
     return value._value if is_at(value, level) else value
 
 
-def _check_fallback(op) -> None:
+def _check_fallback(entry) -> None:
     """Raise RuntimeError for an operator that cannot be called for each example."""
-    name, schema = _NO_RULE.format(op.qualname), op.schema
-    if schema.mutated or schema.returns == "()":
+    name, schema = _NO_RULE.format(entry.qualname), entry.schema
+    if schema.is_inplace:
+        return
+    if not schema.is_functional or not schema.returns:
         raise RuntimeError(f"{name}; the fallback path doesn't work on out= or view ops.")
-    kinds = (schema.returns, *(argument.type for argument in schema.arguments))
+    kinds = [value.type for value in (*schema.returns, *schema.arguments)]
     if any("Tensor[" in kind or "Tensor?[" in kind for kind in kinds):
         raise RuntimeError(f"{name}. We could not generate a fallback.")

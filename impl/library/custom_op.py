@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from impl.autograd.graph import increment_version
-from impl.core.below_autograd import BelowAutograd
-from impl.core.dtypes import dtype, float64
-from impl.core.state import STATE
-from impl.dispatch.autocast import autocast
-from impl.dispatch.dispatch_modes import dispatched
-from impl.dispatch.op_overload import OpOverload, namespace
-from impl.library import batching
-from impl.library.generated_backward import flattened, function_of, recorded
-from impl.library.schema import FunctionSchema, parsed_schema, schema_of
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.core.dtypes import dtype
+from impl.library import autocast_kernel
+from impl.library import dispatch_keys as keys
+from impl.library.arguments import tensors_of
+from impl.library.generated_backward import Formula, check_differentiable
+from impl.library.library import Library
+from impl.library.schema import FunctionSchema, schema_of
+from impl.library.schema_text import schema_for
 
 _ALIASES = (
     "The output of this custom operator (1) must not also be an input to this custom operator and "
@@ -35,96 +31,57 @@ class CustomOpDef:
     (torch._library.custom_ops.CustomOpDef)."""
 
     def __init__(self, qualname: str, schema: FunctionSchema, function: Callable) -> None:
+        before = OPERATORS.get(qualname)
+        if before is not None:
+            before._library._destroy()
         self.qualname = qualname
-        self.schema = schema
-        self.backward: Callable | None = None
-        self.setup_context: Callable | None = None
-        self.vmap_rule: Callable | None = None
         self._function = function
         self._kernels: dict[str | None, Callable] = {}
         self._disabled: set[str] = set()
         self._fake: Callable | None = None
+        self._vmap_rule: Callable | None = None
         self._autocast: dict[str, dtype] = {}
-        space, name = qualname.split("::")
-        self._name = name
-        self.overload: OpOverload = (
-            namespace(space).packet(name).define("default", self._called, schema)
-        )
-        self._opoverload = self.overload
-        self.function = function_of(self)
+        space, self._name = qualname.split("::")
+        self._library: Library = Library(space, "FRAGMENT")
+        self._entry = self._library.define_operator(schema)
+        self._entry.counts_writes = True
+        self._opoverload = self._entry.overload
+        self._formula = Formula(self._entry)
+        self._library.impl(self._name, self._formula, keys.AUTOGRAD)
+        self._library.impl(self._name, self._faked, keys.META)
         OPERATORS[qualname] = self
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self.qualname})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.overload(*args, **kwargs)
+        return self._opoverload(*args, **kwargs)
 
-    # -- the call --------------------------------------------------------------------------------
-
-    def _called(self, *args: Any, **kwargs: Any) -> Any:
-        positional, named = self.schema.matched(args, kwargs)
-        if STATE.autocast is not None and "cpu" in self._autocast:
-            return self._called_cast("cpu", *positional, **named)
-        if STATE.transforms and STATE.transforms[-1].forward:
-            return batching.without_tangents(self, positional, named)
-        if (level := batching.level_of(positional)) is not None:
-            return batching.mapped(self, positional, named, level)
-        tensors = [value for value in flattened(positional) if isinstance(value, Tensor)]
-        if STATE.enabled and any(map(requires_grad, tensors)):
-            return recorded(self, positional, named)
-        return self.below_autograd(positional, named)
-
-    def _called_cast(self, device_type: str, /, *args: Any, **named: Any) -> Any:
-        cast = [_cast(value, self._autocast[device_type]) for value in args]
-        with autocast(device_type, enabled=False):
-            return self._called(*cast, **named)
-
-    def below_autograd(self, args: tuple, named: dict) -> Any:
-        """The result without a history, of a mode or of the kernel; counts declared writes."""
-        if STATE.dispatch_modes:
-            return dispatched(self.overload, args, named)
-        given = {a.name: value for a, value in zip(self.schema.positional, args, strict=False)}
-        for name in self.schema.mutated:
-            value = given.get(name)
-            for tensor in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(tensor, Tensor):
-                    increment_version(tensor)
-        with BelowAutograd():
-            result = self._kernel(args)(*args, **named)
+    def _run(self, kind: str | None, args: tuple, named: dict) -> Any:
+        """The result of the kernel for a device, or of the definition's if that is disabled."""
+        kernel = self._function if kind in self._disabled else self._kernels[kind]
+        result = kernel(*args, **named)
         self._check_aliases((*args, *named.values()), result)
         return result
 
-    def _kernel(self, args: tuple) -> Callable:
-        if any(isinstance(t, Tensor) and t.is_meta for t in flattened(args)):
-            return self._fake or self._no_fake
-        if "cpu" in self._kernels:
-            return self._function if "cpu" in self._disabled else self._kernels["cpu"]
-        if None in self._kernels:
-            return self._kernels[None]
-        raise NotImplementedError(
-            f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be "
-            "because the operator doesn't exist for this backend, or was omitted during the "
-            "selective/custom build process (if using custom build)."
-        )
-
-    def _no_fake(self, *args: Any, **named: Any) -> None:
-        if self.schema.returns != "()":
+    def _faked(self, *args: Any, **named: Any) -> Any:
+        if self._fake is not None:
+            return self._fake(*args, **named)
+        if self._opoverload._schema.returns:
             raise RuntimeError(
                 f"There was no fake impl registered for {self}. This is necessary for "
                 "torch.compile/export/fx tracing to work. Please use "
                 f"`{self._function.__name__}.register_fake` to add an fake impl."
             )
+        return None
 
     def _check_aliases(self, given: tuple, result: Any) -> None:
         """Raise RuntimeError for a result that shares memory with an argument or another result."""
-        seen = {id(t._storage) for t in flattened(given) if isinstance(t, Tensor)}
-        values = result if isinstance(result, tuple) else (result,)
-        for tensor in flattened(values):
-            if isinstance(tensor, Tensor):
-                if id(tensor._storage) in seen:
-                    raise RuntimeError(f"{self._name} (with implementation in {_HOME}): {_ALIASES}")
-                seen.add(id(tensor._storage))
+        seen = {id(tensor._storage) for tensor in tensors_of(given)}
+        for tensor in tensors_of(result if isinstance(result, tuple) else (result,)):
+            if id(tensor._storage) in seen:
+                raise RuntimeError(f"{self._name} (with implementation in {_HOME}): {_ALIASES}")
+            seen.add(id(tensor._storage))
 
     # -- registration ----------------------------------------------------------------------------
 
@@ -136,6 +93,12 @@ class CustomOpDef:
 
         def register(function: Callable) -> Callable:
             for kind in kinds or device_types or ():
+                if kind not in self._kernels:
+                    self._library.impl(
+                        self._name,
+                        lambda *args, _kind=kind, **named: self._run(_kind, args, named),
+                        keys.EXPLICIT if kind is None else keys.key_of(kind),
+                    )
                 self._kernels[kind] = function
             return function
 
@@ -154,20 +117,21 @@ class CustomOpDef:
 
         Raises RuntimeError for an operator that changes its arguments.
         """
-        if self.schema.mutated:
-            raise RuntimeError(
-                "Cannot register autograd formula for non-functional operator "
-                f"{self} with schema {self.schema}. Please create a functional operator and "
-                "register an autograd formula for that."
-            )
-        self.backward, self.setup_context = backward, setup_context
+        check_differentiable(self, self._opoverload._schema)
+        self._formula.backward, self._formula.setup_context = backward, setup_context
 
     def register_vmap(self, func: Callable | None = None) -> Callable | None:
         """Register the rule of `vmap`, `func(info, in_dims, *args)`, which returns the results for
         the whole batch and their dimensions; without it, a decorator."""
 
         def register(function: Callable) -> None:
-            self.vmap_rule = function
+            if self._vmap_rule is None:
+                self._library.register_inner(
+                    self._name,
+                    lambda *given, **named: self._vmap_rule(*given, **named),  # type: ignore[misc]
+                    keys.BATCHED,
+                )
+            self._vmap_rule = function
 
         if func is None:
             return register
@@ -182,8 +146,18 @@ class CustomOpDef:
         """
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self._autocast.setdefault(device_type, cast_inputs)
-        return functools.partial(self._called_cast, device_type)
+        if device_type not in self._autocast:
+            self._autocast[device_type] = cast_inputs
+            self._library.impl(
+                self._name,
+                lambda *args, **named: self._cast(device_type, args, named),
+                f"Autocast{keys.key_of(device_type)}",
+            )
+        return lambda *args, **named: self._cast(device_type, args, named)
+
+    def _cast(self, device_type: str, args: tuple, named: dict) -> Any:
+        kind = self._autocast[device_type]
+        return autocast_kernel.called(self._entry, device_type, kind, args, named)
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
@@ -194,13 +168,6 @@ class CustomOpDef:
             yield
         finally:
             self._disabled = before
-
-
-def _cast(value: Any, wanted: dtype) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(_cast(v, wanted) for v in value)
-    is_eligible = isinstance(value, Tensor) and value.is_floating_point()
-    return value.to(wanted) if is_eligible and value.dtype is not float64 else value
 
 
 def custom_op(
@@ -226,7 +193,7 @@ def custom_op(
     """
 
     def define(function: Callable) -> CustomOpDef:
-        made = parsed_schema(name, schema) if schema else schema_of(name, function, mutates_args)
+        made = schema_for(name, schema) if schema else schema_of(name, function, mutates_args)
         if schema and set(made.mutated) != set(mutates_args):
             raise ValueError(
                 f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema="
@@ -234,7 +201,7 @@ def custom_op(
                 "different from what was provided to us in `mutates_args`. Please make these "
                 "consistent."
             )
-        if any(a.kwarg_only and "Tensor" in a.type for a in made.arguments):
+        if made.has_keyword_only_tensors:
             raise NotImplementedError(
                 "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
                 f"Got: {str(made).split('::')[-1]}"

@@ -1,51 +1,79 @@
-"""The Function that records a custom operator (torch/_library/autograd.py)."""
+"""The formula that a program registers for an operator (torch/_library/autograd.py).
+
+It is the operator's kernel for autograd, which records the call as a Function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import Any
 
+from impl.core.below_autograd import BelowAutograd
+from impl.core.state import STATE
+from impl.library import batching
+from impl.library.arguments import flattened, rebuilt, skeleton, tensors_of
+from impl.library.schema import FunctionSchema
 from impl.tape.custom_function import Function
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import requires_grad
 from impl.utils._pytree import TreeSpec, tree_flatten
 
 
+class Formula:
+    """The kernel for autograd of an operator: `backward(ctx, *grads)` is its formula, None for one
+    that raises; `setup_context(ctx, inputs, output)` keeps on `ctx` the values that it needs."""
+
+    def __init__(
+        self, entry, backward: Callable | None = None, setup_context: Callable | None = None
+    ) -> None:
+        self.entry = entry
+        self.backward, self.setup_context = backward, setup_context
+        overload = str(entry.overload).replace(".", "_")
+        self.function: type[Function] = type(f"GeneratedBackwardFor_{overload}", (_Generated,), {})
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if batching.has_tangents():
+            return batching.without_tangents(self.entry, args, named)
+        if STATE.enabled and any(map(requires_grad, tensors_of(args))):
+            return self.function.apply(*flattened(args), Call(self, args, named))
+        with BelowAutograd():
+            return self.entry.below_autograd(args, named)
+
+
+def check_differentiable(op: Any, schema: FunctionSchema) -> None:
+    """Raise RuntimeError for an operator that cannot have a formula."""
+    if not schema.is_functional:
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {op} with schema "
+            f"{schema}. Please create a functional operator and register an autograd formula for "
+            "that."
+        )
+
+
 class Call:
-    """The last argument of the Function: the operator, its arguments by name, and the `skeleton` of
+    """The last argument of the Function: the formula, its arguments by name, and the `skeleton` of
     those by position and of the results. It holds no tensor by position, which the node would keep
     alive."""
 
-    def __init__(self, op, args: tuple, named: dict) -> None:
-        self.op, self.args, self.named = op, skeleton(args), named
+    def __init__(self, formula: Formula, args: tuple, named: dict) -> None:
+        self.formula, self.args, self.named = formula, skeleton(args), named
         self.results: tuple = ()
         self.single = True  # whether the operator returns one value, not a tuple
-
-
-def function_of(op) -> type[Function]:
-    """A Function that runs an operator in forward, and its registered formula in backward."""
-    name = "GeneratedBackwardFor_" + op.qualname.replace("::", "_") + "_default"
-    return type(name, (_Generated,), {})
-
-
-def recorded(op, args: tuple, named: dict) -> Any:
-    """The result of an operator, recorded as one node."""
-    return op.function.apply(*flattened(args), Call(op, args, named))
 
 
 class _Generated(Function):
     @staticmethod
     def forward(ctx, *args):
         call = args[-1]
-        op = call.op
+        formula, entry = call.formula, call.formula.entry
         arguments = rebuilt(args[:-1], call.args)
-        result = op.below_autograd(arguments, call.named)
         ctx._call = call
-        if op.setup_context is not None:
-            given = {"inputs": op.schema.filled(arguments), "output": result}
-            if len(op.schema.positional) < len(op.schema.arguments):
-                given["keyword_only_inputs"] = call.named
-            op.setup_context(ctx, **given)
+        with BelowAutograd():
+            result = entry.below_autograd(arguments, call.named)
+            if formula.setup_context is not None:
+                schema = entry.schema
+                given = {"inputs": schema.filled(arguments), "output": result}
+                if len(schema.positional) < len(schema.arguments):
+                    given["keyword_only_inputs"] = schema.filled_by_name(call.named)
+                formula.setup_context(ctx, **given)
         call.single = not isinstance(result, tuple)
         results = (result,) if call.single else result
         call.results = skeleton(results)
@@ -54,19 +82,19 @@ class _Generated(Function):
     @staticmethod
     def backward(ctx, *grads):
         call = ctx._call
-        op = call.op
-        if op.backward is None:
+        formula, entry = call.formula, call.formula.entry
+        if formula.backward is None:
             raise RuntimeError(
-                f"Trying to backward through {op.overload} but no autograd formula was registered. "
-                "Please use register_autograd to add one."
+                f"Trying to backward through {entry.overload} but no autograd formula was "
+                "registered. Please use register_autograd to add one."
             )
         needs = ctx.needs_input_grad
         ctx.needs_input_grad = rebuilt(needs[:-1], call.args)
         try:
-            found = op.backward(ctx, *rebuilt(grads, call.results))
+            found = formula.backward(ctx, *rebuilt(grads, call.results))
         finally:
             ctx.needs_input_grad = needs
-        return (*_checked(op, found, call.args), None)
+        return (*_checked(entry, found, call.args), None)
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -76,13 +104,13 @@ class _Generated(Function):
         return values[0] if call.single else values
 
 
-def _checked(op, found: Any, args: tuple) -> list:
+def _checked(entry, found: Any, args: tuple) -> list:
     """The gradients of the arguments of a skeleton, one for each tensor of a list."""
     actual = len(found) if isinstance(found, tuple) else 1
-    counts = dict.fromkeys((len(args), len(op.schema.positional)))
+    counts = dict.fromkeys((len(args), len(entry.schema.positional)))
     if actual not in counts:
         raise RuntimeError(
-            f"The backward formula for {op.overload} returned an incorrect number of gradients "
+            f"The backward formula for {entry.overload} returned an incorrect number of gradients "
             f"(expected {' or '.join(map(str, counts))}, got {actual}). Expected one gradient for "
             "each forward input, or for each positional input to the operator. Use None for inputs "
             "that do not require a gradient."
@@ -90,7 +118,7 @@ def _checked(op, found: Any, args: tuple) -> list:
     found = found if isinstance(found, tuple) else (found,)
     if any(gradient is not None for gradient in found[len(args) :]):
         raise RuntimeError(
-            f"The backward formula for {op.overload} returned a non-None gradient for an input "
+            f"The backward formula for {entry.overload} returned a non-None gradient for an input "
             "that was not passed to the operator. Defaulted inputs that were not passed through "
             "autograd must return None."
         )
@@ -111,30 +139,3 @@ def _checked(op, found: Any, args: tuple) -> list:
 def _structure(values: tuple) -> TreeSpec:
     """The structure of a skeleton, with one more leaf: the call, which the node is given last."""
     return tree_flatten((*values, None), is_leaf=lambda v: v is None)[1]
-
-
-def _is_list(value: Any) -> bool:
-    """Whether a value is a list of tensors, each of which is an argument of the node."""
-    return isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) for v in value)
-
-
-def flattened(values: tuple) -> list:
-    """The values, and in the place of lists of tensors their elements."""
-    flat: list = []
-    for value in values:
-        if _is_list(value):
-            flat += value
-        else:
-            flat.append(value)
-    return flat
-
-
-def skeleton(values: tuple) -> tuple:
-    """None for each value, and for a list of tensors a list or tuple of as many."""
-    return tuple(type(v)([None] * len(v)) if _is_list(v) else None for v in values)
-
-
-def rebuilt(flat, like: tuple) -> tuple:
-    """The values of a flat sequence in the structure of a skeleton, lists as lists."""
-    rest: Iterator[Any] = iter(flat)
-    return tuple(next(rest) if v is None else [*islice(rest, len(v))] for v in like)

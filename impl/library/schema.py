@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -18,7 +17,7 @@ from impl.core.dtypes import dtype
 from impl.core.named_types import type_name
 from impl.tensor.tensor import Tensor
 
-_NONE: Any = inspect.Parameter.empty
+NO_DEFAULT: Any = inspect.Parameter.empty
 # For each type of a parameter its name, and whether there are lists of it, lists of it or None, and
 # lists or None.
 _TYPES: tuple[tuple[Any, str, bool, bool, bool], ...] = (
@@ -59,73 +58,129 @@ PARAMETER_TYPES = _parameter_types()
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter of a schema; `alias` is the name of the memory that it is written in, or None."""
+    """A parameter of a schema; `alias` names the memory of a tensor, with "!" if it is written."""
 
     name: str
     type: str
-    default: Any
-    kwarg_only: bool
-    alias: str | None
+    default: Any = NO_DEFAULT
+    kwarg_only: bool = False
+    alias: str | None = None
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the operator writes to it."""
+        return self.alias is not None and "!" in self.alias
 
     def __str__(self) -> str:
-        kind = self.type
-        if self.alias is not None:
-            kind = kind.replace("Tensor", f"Tensor({self.alias}!)", 1)
-        return f"{kind} {self.name}{'' if self.default is _NONE else f'={_literal(self.default)}'}"
+        default = "" if self.default is NO_DEFAULT else f"={_literal(self.default)}"
+        return f"{_annotated(self.type, self.alias)} {self.name}{default}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of a schema, with the same `alias` as an argument whose memory it shares."""
+
+    type: str
+    alias: str | None = None
+    name: str = ""
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it is an argument that the operator writes to."""
+        return self.alias is not None and "!" in self.alias
+
+    def __str__(self) -> str:
+        return f"{_annotated(self.type, self.alias)} {self.name}".rstrip()
+
+
+def _annotated(kind: str, alias: str | None) -> str:
+    return kind if alias is None else kind.replace("Tensor", f"Tensor({alias})", 1)
 
 
 def _literal(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
-    text = str(value)
-    if isinstance(value, float) and text.endswith(".0"):
-        text = text[:-1]
-    return text.removeprefix("torch.")
+    if isinstance(value, float):
+        text = f"{value:.17g}"
+        return f"{text}." if text.lstrip("-").isdigit() else text
+    return str(value).removeprefix("torch.")
 
 
 class FunctionSchema:
     """The name, parameters and results of an operator (torch._C.FunctionSchema)."""
 
-    def __init__(self, name: str, arguments: list[Argument], returns: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: list[Argument],
+        returns: list[Result],
+        overload_name: str = "",
+    ) -> None:
         self.name = name
+        self.overload_name = overload_name
         self.arguments = arguments
         self.returns = returns
         self.positional = [a for a in arguments if not a.kwarg_only]
-        self.mutated = [a.name for a in arguments if a.alias is not None]
+        self.mutated = [a.name for a in arguments if a.is_write]
+
+    @property
+    def is_functional(self) -> bool:
+        """Whether it neither writes to arguments nor returns memory of theirs."""
+        return not self.mutated and all(r.alias is None for r in self.returns)
+
+    @property
+    def is_inplace(self) -> bool:
+        """Whether it writes to its first argument only, and returns that."""
+        return (
+            bool(self.arguments)
+            and self.mutated == [self.arguments[0].name]
+            and [r.alias for r in self.returns] == [self.arguments[0].alias]
+        )
+
+    @property
+    def has_keyword_only_tensors(self) -> bool:
+        """Whether a tensor is given by keyword only."""
+        return any(a.kwarg_only and "Tensor" in a.type for a in self.arguments)
 
     def __str__(self) -> str:
-        parts: list[str] = []
-        for argument in self.arguments:
-            if argument.kwarg_only and "*" not in parts:
-                parts.append("*")
-            parts.append(str(argument))
-        return f"{self.name}({', '.join(parts)}) -> {self.returns}"
+        end = f".{self.overload_name}" if self.overload_name else ""
+        return f"{self.name}{end}({_listed(self.arguments, str)}) -> {self._results()}"
 
     __repr__ = __str__
 
+    def annotation(self) -> str:
+        """The text that `infer_schema` makes of it, with defaults as Python writes them."""
+        return f"{self.name}({_listed(self.arguments, _in_python)}) -> {self._results()}"
+
+    def _results(self) -> str:
+        texts = [str(result) for result in self.returns]
+        if len(texts) == 1 and not texts[0].startswith("("):
+            return texts[0]
+        return f"({', '.join(texts)})"
+
     def matched(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """The positional arguments up to the last one that is not its default, and those by name.
+        """The positional arguments up to the last one that is not its default, and of those by
+        name the ones that are not their defaults.
 
         Raises RuntimeError, in torch's words, for arguments that do not fit.
         """
-        if len(args) > len(self.positional):
-            raise RuntimeError(self._excess(len(args)))
-        values = []
+        if len(args) + len(kwargs) > len(self.arguments) or len(args) > len(self.positional):
+            raise RuntimeError(self._excess(len(args), len(kwargs)))
         left = dict(kwargs)
-        for place, argument in enumerate(self.positional):
-            if place < len(args):
+        values: list = []
+        named = {}
+        for place, argument in enumerate(self.arguments):
+            if not argument.kwarg_only and place < len(args):
                 value = args[place]
             elif argument.name in left:
                 value = left.pop(argument.name)
             else:
                 value = self._default(argument)
-            values.append(self._checked(argument, value, place))
-        named = {}
-        for place, argument in enumerate(self.arguments):
-            if argument.kwarg_only:
-                is_given = argument.name in left
-                value = left.pop(argument.name) if is_given else self._default(argument)
-                named[argument.name] = self._checked(argument, value, place)
+            value = self._checked(argument, value, place)
+            if not argument.kwarg_only:
+                values.append(value)
+            elif not _is_default(value, argument):
+                named[argument.name] = value
         if left:
             raise RuntimeError(
                 f"Unknown keyword argument '{next(iter(left))}' for operator '{self.name}'. "
@@ -139,19 +194,47 @@ class FunctionSchema:
         """The positional arguments with the defaults that were left out."""
         return (*args, *(a.default for a in self.positional[len(args) :]))
 
-    def _excess(self, count: int) -> str:
-        if len(self.positional) < len(self.arguments):
+    def filled_by_name(self, named: dict) -> dict:
+        """The keyword-only arguments with the defaults that were left out."""
+        only = [a for a in self.arguments if a.kwarg_only]
+        return {a.name: named.get(a.name, a.default) for a in only}
+
+    def returned(self, value: Any) -> Any:
+        """The results of a kernel, converted to the types of the schema.
+
+        Raises RuntimeError for a value that has none of them, TypeError for one that is no sequence
+        where there are several.
+        """
+        if not self.returns:
+            if value is not None:
+                raise RuntimeError(
+                    f"Expected PythonKernelHolder for {self.name} to return None but it returned "
+                    "something else instead."
+                )
+            return None
+        if len(self.returns) == 1:
+            return _converted(self.returns[0].type, value)
+        if isinstance(value, Tensor) or not isinstance(value, collections.abc.Sequence):
+            raise TypeError(
+                f"Object of type '{type(value).__name__}' is not an instance of 'sequence'"
+            )
+        pairs = zip(self.returns, value, strict=False)
+        values = tuple([_converted(result.type, entry) for result, entry in pairs])
+        return values[0] if len(values) == 1 else values
+
+    def _excess(self, count: int, named: int) -> str:
+        if count + named <= len(self.arguments):
             return (
                 f"{self.name}() takes {len(self.positional)} positional argument(s) but {count} "
                 f"was/were given.  Declaration: {self}"
             )
         return (
             f"{self.name}() expected at most {len(self.arguments)} argument(s) but received "
-            f"{count} argument(s). Declaration: {self}"
+            f"{count + named} argument(s). Declaration: {self}"
         )
 
     def _default(self, argument: Argument) -> Any:
-        if argument.default is _NONE:
+        if argument.default is NO_DEFAULT:
             raise RuntimeError(
                 f"{self.name}() is missing value for argument '{argument.name}'. "
                 f"Declaration: {self}"
@@ -161,22 +244,50 @@ class FunctionSchema:
     def _checked(self, argument: Argument, value: Any, place: int) -> Any:
         value = _as_number(argument.type.removesuffix("?"), value)
         if _fits(argument.type, value):
-            return value
+            return _as_list(argument.type.removesuffix("?"), value)
         base, _, rest = argument.type.partition("[")
         kind = _PLAIN_NAMES.get(base, base)
         kind = f"List[{kind}]" if rest else kind
         shown = type_name(value) if isinstance(value, Tensor) else type(value).__name__
-        cause = (
-            f"Unable to cast {value} to Tensor"
-            if argument.type == "Tensor"
-            else f"Unable to cast Python instance of type {type(value)} to C++ type '?' (#define "
-            "PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
-        )
         raise RuntimeError(
             f"{self.name}() Expected a value of type '{kind}' for argument '{argument.name}' but "
             f"instead found type '{shown}'.\nPosition: {place}\nValue: {value!r}\n"
-            f"Declaration: {self}\nCast error details: {cause}"
+            f"Declaration: {self}\nCast error details: {_failed_cast(argument.type, value)}"
         )
+
+
+def _listed(arguments: list[Argument], text: Callable[[Argument], str]) -> str:
+    parts: list[str] = []
+    for argument in arguments:
+        if argument.kwarg_only and "*" not in parts:
+            parts.append("*")
+        parts.append(text(argument))
+    return ", ".join(parts)
+
+
+def _in_python(argument: Argument) -> str:
+    if isinstance(argument.default, float):
+        return f"{_annotated(argument.type, argument.alias)} {argument.name}={argument.default}"
+    return str(argument)
+
+
+def _failed_cast(kind: str, value: Any) -> str:
+    if kind == "Tensor":
+        return f"Unable to cast {value} to Tensor"
+    return (
+        f"Unable to cast Python instance of type {type(value)} to C++ type '?' (#define "
+        "PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
+    )
+
+
+def _converted(kind: str, value: Any) -> Any:
+    """A result of a kernel, in its type; None stands for an undefined tensor."""
+    if value is None:
+        return None
+    value = _as_number(kind.removesuffix("?"), value)
+    if not _fits(kind, value):
+        raise RuntimeError(_failed_cast(kind, value))
+    return _as_list(kind.removesuffix("?"), value)
 
 
 def _as_number(kind: str, value: Any) -> Any:
@@ -188,6 +299,15 @@ def _as_number(kind: str, value: Any) -> Any:
     if isinstance(value, Tensor):
         return one(value) if value.numel() == 1 else value
     return one(value) if isinstance(value, _CONVERTED[one]) else value
+
+
+def _as_list(kind: str, value: Any) -> Any:
+    """A value for a parameter that is a list, as one: a number stands for as many as it has."""
+    if value is None or not kind.endswith("]"):
+        return value
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [value] * int(kind[:-1].rpartition("[")[2])
 
 
 _NUMBERS: dict[str, Any] = {"float": float, "SymInt": int, "int": int, "bool": bool}
@@ -219,8 +339,11 @@ _KINDS: dict[str, tuple] = {
 def _fits(kind: str, value: Any) -> bool:
     if kind.endswith("?"):
         return value is None or _fits(kind[:-1], value)
-    if kind.endswith("[]"):
-        return isinstance(value, (list, tuple)) and all(_fits(kind[:-2], v) for v in value)
+    if kind.endswith("]"):
+        element, _, size = kind[:-1].rpartition("[")
+        if isinstance(value, (list, tuple)):
+            return all(_fits(element, v) for v in value)
+        return size != "" and _fits(element, value)
     return isinstance(value, _KINDS.get(kind, (object,)))
 
 
@@ -242,8 +365,7 @@ def infer_schema(
 
     Raises ValueError for annotations, defaults and parameters that a schema has no words for.
     """
-    schema = schema_of(op_name or "", prototype_function, mutates_args)
-    return str(schema)
+    return schema_of(op_name or "", prototype_function, mutates_args).annotation()
 
 
 def schema_of(name: str, function: Callable, mutates_args: str | Iterable[str]) -> FunctionSchema:
@@ -269,7 +391,7 @@ def schema_of(name: str, function: Callable, mutates_args: str | Iterable[str]) 
                 f"Parameter {parameter.name} is in mutable_args but only Tensors or collections of "
                 "Tensors can be mutated"
             )
-        alias = f"a{place}" if writes else None
+        alias = f"a{place}!" if writes else None
         only = parameter.kind is parameter.KEYWORD_ONLY
         arguments.append(Argument(parameter.name, kind, parameter.default, only, alias))
     unknown = (mutated or set()) - set(signature.parameters)
@@ -317,54 +439,16 @@ def _type_of(parameter: inspect.Parameter, function: Callable, refuse: Callable)
     return str(kind)
 
 
-def _returned(annotation: Any, refuse: Callable) -> str:
+def _returned(annotation: Any, refuse: Callable) -> list[Result]:
     if annotation is None or annotation is types.NoneType:
-        return "()"
-    if annotation is _NONE:
+        return []
+    if annotation is NO_DEFAULT:
         refuse("No return type annotation was provided. Please add one.")
     parts = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
     for part in parts:
         if part not in _RESULTS:
             refuse(f"Return has unsupported type {annotation}. The valid types are: {_RESULTS}.")
-    names = ", ".join(_RESULTS[part] for part in parts)
-    if parts == (annotation,):
-        return names
-    return f"(({names}))" if len(parts) == 1 else f"({names})"
-
-
-# -- from a text ----------------------------------------------------------------------------------
-
-_PARAMETER = re.compile(r"(\w+)(\(\w+!?\))?((?:\?|\[\d*\])*)\s+(\w+)(?:\s*=\s*(.+))?")
-
-
-def parsed_schema(name: str, text: str) -> FunctionSchema:
-    """The schema that a text such as "(Tensor x, int n=2) -> Tensor" describes.
-
-    Raises RuntimeError for a text that is none.
-    """
-    found = re.fullmatch(r"\s*\w*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
-    if found is None:
-        raise RuntimeError(f"expected a schema such as (Tensor x) -> Tensor, but found: {text}")
-    arguments = []
-    only = False
-    for part in filter(None, (p.strip() for p in found[1].split(","))):
-        if part == "*":
-            only = True
-            continue
-        match = _PARAMETER.fullmatch(part)
-        if match is None:
-            raise RuntimeError(f"expected a type and a name, but found: {part} in {text}")
-        base, alias, suffix, title, default = match.groups()
-        value = _NONE if default is None else _read(default)
-        writes = alias[1:-2] if alias and alias.endswith("!)") else None
-        arguments.append(Argument(title, base + suffix, value, only, writes))
-    return FunctionSchema(name, arguments, found[2])
-
-
-def _read(text: str) -> Any:
-    words = {"None": None, "True": True, "False": False}
-    if text in words:
-        return words[text]
-    if text[:1] in "\"'":
-        return text[1:-1]
-    return float(text) if re.search(r"[.e]", text) else int(text)
+    names = [_RESULTS[part] for part in parts]
+    if len(names) == 1 and parts != (annotation,):
+        return [Result(f"({names[0]})")]
+    return [Result(name) for name in names]

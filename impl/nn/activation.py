@@ -7,6 +7,7 @@ ICLR 2017.
 from __future__ import annotations
 
 import warnings
+from operator import index
 
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import FUNCTIONS, C
@@ -159,7 +160,7 @@ def _implied_dim(name: str, rank: int, stacklevel: int) -> int:
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=stacklevel,
+        stacklevel=index(stacklevel) + 1,
     )
     return 0 if rank in (0, 1, 3) else 1
 
@@ -169,7 +170,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """`torch.softmax`; without `dim` the second dimension, or the first of a vector or 3-D input,
     is chosen with a warning (torch.nn.functional.softmax)."""
     if dim is None:
-        dim = _implied_dim("softmax", input.dim(), _stacklevel + 1)
+        dim = _implied_dim("softmax", input.dim(), _stacklevel)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
@@ -177,7 +178,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """`torch.log_softmax`, with the dimension as in `softmax` (torch.nn.functional)."""
     if dim is None:
-        dim = _implied_dim("log_softmax", input.dim(), _stacklevel + 1)
+        dim = _implied_dim("log_softmax", input.dim(), _stacklevel)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
@@ -185,7 +186,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """Softmax of the negated input (torch.nn.functional.softmin)."""
     if dim is None:
-        dim = _implied_dim("softmin", input.dim(), _stacklevel + 1)
+        dim = _implied_dim("softmin", input.dim(), _stacklevel)
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 

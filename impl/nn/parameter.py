@@ -21,7 +21,7 @@ from impl.factories.printing import text
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.sparse_tensor import SPARSE, SparseTensor
 from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields, new
-from impl.tensor.torch_function import SILENT, disabled, overrides
+from impl.tensor.torch_function import SILENT, DisableTorchFunctionSubclass, disabled, overrides
 
 
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
@@ -203,8 +203,9 @@ class UninitializedTensorMixin:
         return Size((0,)) if dim is None else 0
 
     def copy_(self, src, non_blocking: bool = False):
-        """Copy nothing: a state without shapes is loaded so."""
-        return self
+        """Copy no elements: a state without shapes is loaded so, which counts as a write."""
+        with DisableTorchFunctionSubclass():
+            return super().copy_(src, non_blocking)  # type: ignore[misc]
 
     def __getattribute__(self, name: str):
         found = super().__getattribute__(name)

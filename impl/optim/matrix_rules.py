@@ -14,7 +14,7 @@ from impl.factories.type_info import finfo
 from impl.functional import norm
 from impl.optim.optimizer import Optimizer
 from impl.optim.sparse_rules import refuse_sparse
-from impl.optim.update_rule import differentiated, step_dtype
+from impl.optim.update_rule import differentiated, step_dtype, with_gradient
 from impl.tensor.tensor import Tensor
 
 
@@ -66,12 +66,12 @@ class Adafactor(Optimizer):
         lr, decay, d = group["lr"], group["weight_decay"], group["d"]
         least, smallest = group["eps"]
         refuse_sparse("Adafactor", group)
+        for param in with_gradient(group):
+            _refuse_complex("Adafactor", param)
+            if not self.state[param]:
+                self.state[param].update(self._begin(param._own_grad))
         for param, grad in differentiated(group):
-            if param.is_complex():
-                raise RuntimeError("Adafactor does not support complex parameters")
             state = self.state[param]
-            if not state:
-                state.update(self._begin(grad))
             if least is None:  # that of the first parameter, for all of the group
                 least = finfo(param.dtype).eps
             state["step"] += 1
@@ -82,6 +82,11 @@ class Adafactor(Optimizer):
             estimate = _second_moments(state, grad, t ** group["beta2_decay"], least)
             update = estimate.clamp_(min=least * least).rsqrt_().mul_(grad)
             param.add_(update, alpha=-rate / max(1.0, _rms(update) / d))
+
+
+def _refuse_complex(optimizer: str, param: Tensor) -> None:
+    if param.is_complex():
+        raise RuntimeError(f"{optimizer} does not support complex parameters")
 
 
 def _rms(tensor: Tensor) -> float:
@@ -142,16 +147,15 @@ class Muon(Optimizer):
     def _update(self, group) -> None:
         lr, momentum = group["lr"], group["momentum"]
         refuse_sparse("Muon", group)
-        for param in group["params"]:
+        given = with_gradient(group)
+        for param in given:
+            _refuse_complex("Muon", param)
+            if "momentum_buffer" not in self.state[param]:
+                zeros = FUNCTIONS["zeros_like"](param._own_grad)
+                self.state[param]["momentum_buffer"] = zeros
+        for param in given:
             grad = param._own_grad
-            if grad is None:
-                continue
-            if param.is_complex():
-                raise RuntimeError("Muon does not support complex parameters")
-            state = self.state[param]
-            if "momentum_buffer" not in state:
-                state["momentum_buffer"] = FUNCTIONS["zeros_like"](grad)
-            buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+            buffer = self.state[param]["momentum_buffer"].lerp_(grad, 1 - momentum)
             update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
             settings = group["ns_coefficients"], group["ns_steps"], group["eps"]
             update = _orthogonalised(update, *settings)

@@ -95,7 +95,7 @@ class UpdateRule(Optimizer):
                 f"devices: {devices}."
             )
 
-    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+    def _begin(self, group: dict[str, Any], param: Tensor) -> None:
         """Fill the state of a parameter before its first step."""
         check_fused(group, param)
         state = self.state[param]
@@ -104,7 +104,6 @@ class UpdateRule(Optimizer):
         for name, first, only_if in self._state:
             if only_if is None or only_if(group):
                 state[name] = first(self, group, param)
-        return state
 
     def _each(self, group: dict[str, Any], lr=None, decay_real: bool = False) -> Iterator[tuple]:
         """Yield the terms of the formula for each parameter of the group that has a gradient.
@@ -120,8 +119,11 @@ class UpdateRule(Optimizer):
         if not self._takes_sparse:
             named = next(kind for kind in type(self).__mro__ if "_options" in vars(kind))
             refuse_sparse(named.__name__, group)
+        for param in with_gradient(group):
+            if not self.state[param]:
+                self._begin(group, param)
         for param, grad in differentiated(group):
-            state = self.state[param] or self._begin(group, param)
+            state = self.state[param]
             self._check_capture(group)
             state["step"] += 1
             state["step"]._storage.version -= _hides_writes(group)
@@ -164,11 +166,16 @@ def computed(
             tensor.copy_(result)
 
 
+def with_gradient(group: dict[str, Any]) -> list[Tensor]:
+    """The parameters of a group that have a gradient. A step begins the state of all of them before
+    it writes to the first."""
+    return [param for param in group["params"] if param._own_grad is not None]
+
+
 def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
-    for param in group["params"]:
-        if param._own_grad is not None:
-            yield param, -param._own_grad if group["maximize"] else param._own_grad
+    for param in with_gradient(group):
+        yield param, -param._own_grad if group["maximize"] else param._own_grad
 
 
 def check_fused(group: dict[str, Any], param: Tensor) -> None:

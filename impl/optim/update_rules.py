@@ -22,6 +22,7 @@ from impl.optim.update_rule import (
     filled,
     one,
     step_dtype,
+    with_gradient,
 )
 from impl.tensor.tensor import Tensor
 
@@ -53,18 +54,21 @@ class SGD(UpdateRule):
         momentum, lr = group["momentum"], group["lr"]
         if isinstance(lr, Tensor) and lr.ndim:
             lr = lr.squeeze()
-        for param, grad in differentiated(group):  # no step count; complex numbers stay complex
+        given = with_gradient(group)
+        for param in given:
             check_fused(group, param)
-            state, kind = self.state[param] if momentum != 0 else {}, param.dtype
-            with computed(group, param, grad, [state.get("momentum_buffer")]) as given:
-                param, grad, (buffer,) = given
+        states = [self.state[param] if momentum != 0 else {} for param in given]
+        begun = []
+        # There is no step count, and complex numbers stay complex.
+        for state, (param, grad) in zip(states, differentiated(group), strict=True):
+            kind = param.dtype
+            with computed(group, param, grad, [state.get("momentum_buffer")]) as terms:
+                param, grad, (buffer,) = terms
                 grad = decayed(group, param, grad)
                 if momentum != 0:
                     if buffer is None:
                         buffer = grad.detach().clone()
-                        state["momentum_buffer"] = (
-                            buffer if buffer.dtype is kind else buffer.to(kind)
-                        )
+                        begun.append((state, buffer if buffer.dtype is kind else buffer.to(kind)))
                     else:
                         buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                     grad = self._direction(group, grad, buffer)
@@ -72,6 +76,8 @@ class SGD(UpdateRule):
                     param.addcmul_(grad, lr, value=-1)
                 else:
                     param.add_(grad, alpha=-lr)
+        for state, buffer in begun:
+            state["momentum_buffer"] = buffer
 
     def _direction(self, group, grad: Tensor, buffer: Tensor) -> Tensor:
         """The direction that a step with momentum subtracts, but for the rate."""

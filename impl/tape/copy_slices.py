@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.memory_formats import contiguous_format
 from impl.core.ownership import is_unshared
 from impl.core.registry import tensor_ops
-from impl.core.strides import contiguous_strides, extent, has_zero_strides, strided
+from impl.core.strides import (
+    contiguous_strides,
+    empty_strided,
+    extent,
+    has_zero_strides,
+    strided,
+)
 from impl.graph.edge import gradient_edge
 from impl.graph.input_metadata import shape_and_dtype
 from impl.graph.node import Node, next_sequence
-from impl.tensor.geometry import Geometry, check_offset, geometry
+from impl.tensor.geometry import Geometry, check_offset, geometry, out_of_bounds
 from impl.tensor.tensor import Tensor, new
 
 
@@ -186,14 +193,21 @@ class CopySlices(Node):
         """A copy of the base's gradient with the strides of the base, and the slice of it."""
         base = self._base
         check_offset(self._offset)
+        if has_zero_strides(base.shape, base.strides):  # which the gradient cannot be copied into
+            raise RuntimeError(messages.OVERLAP)
         if base.strides == contiguous_strides(base.shape):
             whole = np.array(gradient, order="C")
             flat = whole.reshape(-1)
         else:
-            flat = np.zeros(extent(base.shape, base.strides), gradient.dtype)
-            whole = strided(flat, base.shape, base.strides, 0)
+            whole = empty_strided(base.shape, base.strides, gradient.dtype)
             whole[...] = gradient
-        return whole, strided(flat, self._slice.shape, self._slice.strides, self._offset)
+            flat = whole if whole.base is None else np.asarray(whole.base)
+        target = self._slice._replace(offset=self._offset)
+        reach = 0 if 0 in target.shape else target.offset + extent(target.shape, target.strides)
+        if reach > flat.size:  # of a view that got other memory by set_
+            size = flat.itemsize
+            raise out_of_bounds(target, size, reach * size, flat.nbytes)
+        return whole, strided(flat, *target)
 
     def _of_slice(self, gradient, form, wanted) -> list:
         inner = self._fn
@@ -216,7 +230,7 @@ class CopySlices(Node):
                 whole, self._slice.shape, self._slice.strides, self._offset
             )
         assert self._fn is not None
-        copy = part.clone()
+        copy = part.clone(memory_format=contiguous_format)
         inner = self._fn._evaluate([copy if form.records else copy._raw], form, wanted)
         if self._fn._is_custom_function and (inner[0] is None or self._edge_nodes()[0] is None):
             return [None, *inner[1:]]

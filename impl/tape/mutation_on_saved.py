@@ -6,7 +6,9 @@ import weakref
 from contextlib import contextmanager
 
 from impl.core.state import STATE
+from impl.core.tensor_impl import TensorBase
 from impl.tape.saved_tensor_hooks import saved_tensors_hooks
+from impl.tensor.batched_tensor import physical
 from impl.tensor.tensor import Tensor
 
 _OUTSIDE = (
@@ -66,7 +68,8 @@ class _AllowMutationOnSavedContext:
 
 
 def _place(tensor: Tensor) -> tuple[int, int]:
-    return tensor.data_ptr(), tensor._version
+    memory = physical(tensor)  # a dispatch mode sees it below all transforms
+    return TensorBase.data_ptr(memory), memory._version
 
 
 @contextmanager

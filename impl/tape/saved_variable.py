@@ -33,7 +33,7 @@ from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.sparse_tensor import sparse_tensor
-from impl.tensor.tensor import Tensor, blank, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, blank, dispatches, requires_grad
 
 NOTHING = object()
 """The value of a packed tensor whose pack hook raised."""
@@ -43,6 +43,7 @@ class SavedVariable:
     """A saved tensor with its saved version, or its packed form (torch's SavedTensor)."""
 
     __slots__ = (
+        "alias",
         "history",
         "number",
         "owner",
@@ -58,6 +59,7 @@ class SavedVariable:
     def __init__(self, tensor, is_output: bool) -> None:
         self.owner: Any = None  # weak reference to the node; None until exposed to Python
         self.packed: Packed | None = None
+        self.alias: Tensor | None = None  # of an output whose class operators ask
         if not is_output:
             inference_mode.check_save(tensor)
         self.storage = storage = tensor._storage
@@ -71,6 +73,8 @@ class SavedVariable:
                 self.view = weakref.ref(tensor._node)
             self.tensor = None
             self.raw = tensor._raw
+            if dispatches(tensor) and not STATE.saved_hooks:
+                self.alias = tensor.detach()
             self.strides = (tensor._strides, tensor._offset)
         else:
             self.tensor = tensor
@@ -155,6 +159,10 @@ class SavedVariable:
 
     def _rebuilt(self, raw, node) -> Tensor:
         """The tensor of a saved output, with the saved strides and storage."""
+        if self.alias is not None:
+            output = self.alias.detach()
+            output._node, output._nr = node, self.number
+            return output
         output = _output(raw, node, self.number)
         output._storage = self.storage
         output._strides, output._offset = self.strides
@@ -242,7 +250,7 @@ def as_saved_variable(value, node) -> SavedVariable:
     """An entry of a node's `_saved`, or None, as a SavedVariable, which can register hooks."""
     if type(value) is not SavedVariable:
         entry = SavedVariable.__new__(SavedVariable)
-        entry.packed = entry.tensor = entry.raw = entry.storage = entry.view = None
+        entry.alias = entry.packed = entry.tensor = entry.raw = entry.storage = entry.view = None
         entry.version = entry.number = 0
         if type(value) is Versioned:
             entry.version, value = value.version, value.tensor
@@ -297,6 +305,24 @@ def unpack_tensor(value, node):
         output._storage = value
         return output
     return value
+
+
+def saves_subclass(node) -> bool:
+    """Whether a node has saved, or its unpack hooks may return, a tensor of a class that operators
+    ask below autograd; of a write through a view, the node of that write."""
+    inner = getattr(node, "_fn", None)
+    if inner is not None:
+        return saves_subclass(inner)
+    return any(
+        any(map(_is_subclass, value)) if type(value) is list else _is_subclass(value)
+        for value in getattr(node, "_saved", None) or ()
+    )
+
+
+def _is_subclass(value) -> bool:
+    if type(value) is SavedVariable:
+        return value.packed is not None or value.alias is not None or _is_subclass(value.tensor)
+    return type(value.tensor if type(value) is Versioned else value) in DISPATCHING
 
 
 def read_tensor(value, node):

@@ -7,14 +7,14 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.dtypes import FLOATING
 from impl.core.meta_arrays import is_meta
-from impl.core.registry import method_of
+from impl.core.registry import method_of, tensor_ops
 from impl.core.state import STATE
 from impl.core.storage import Replaced
 from impl.core.strides import contiguous_strides, strided
 from impl.tensor.batched_tensor import refuse_data
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
-from impl.tensor.tensor import Tensor, blank, new, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, blank, dispatches, new, requires_grad
 
 
 def alias(tensor: Tensor, target: Geometry, dtype: np.dtype | None = None) -> Tensor:
@@ -53,6 +53,8 @@ def on_copied_memory(tensor: Tensor) -> Tensor:
 @method_of(Tensor)
 def detach(self) -> Tensor:
     """An alias with the same storage and version counter, without history (torch.Tensor.detach)."""
+    if DISPATCHING and dispatches(self):
+        return tensor_ops.dispatched_detach(self)
     result = alias(self, geometry(self))
     for transform in STATE.transforms:
         if not transform.owns(self):
@@ -64,7 +66,7 @@ def detach(self) -> Tensor:
 def _data(self) -> Tensor:
     """A detached alias with a separate version counter: writes to it escape the version check."""
     result = self.detach()
-    result._storage = self._storage.sharing()
+    result._storage = result._storage.sharing()
     return result
 
 

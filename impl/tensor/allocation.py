@@ -11,10 +11,26 @@ from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import MetaArray, is_meta, meta_strided
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides, element_strides, empty_strided, is_dense
+from impl.core.storage import address
+from impl.core.strides import (
+    contiguous_strides,
+    element_strides,
+    empty_strided,
+    is_dense,
+    strides_of,
+)
 from impl.core.tensor_iterator import elementwise_strides
 from impl.tensor.batched_tensor import BatchedTensor, levels_of, repeated
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor, dispatches, new
+
+
+def over_view(raw) -> Tensor:
+    """A tensor over a raw value that may be a view: one with gaps between its elements lies in the
+    memory of its owner, behind the beginning of that."""
+    tensor = new(raw, strides_of(raw))
+    if tensor._strides is not None and raw.base is not None:
+        tensor._offset = (address(raw) - address(tensor._storage.flat)) // raw.itemsize
+    return tensor
 
 
 def ordered_like(value: np.ndarray, pattern: np.ndarray) -> np.ndarray:
@@ -89,8 +105,10 @@ def empty_like(tensor: Tensor, dtype=None, format=None, place=None) -> Tensor:
     return new(empty_strided(tensor._raw.shape, strides, dtype), strides)
 
 
-def _filled_like(value):
+def _filled_like(name: str, value):
     def like(tensor: Tensor) -> Tensor:
+        if dispatches(tensor):
+            return tensor_ops.dispatched_aten(name, tensor)
         if type(tensor) is BatchedTensor:
             return tensor._over(like(tensor._value))
         result = empty_like(tensor)
@@ -116,6 +134,8 @@ def _zeros(shape, dtype) -> Tensor:
 
 def _new_zeros(value: Tensor, shape) -> Tensor:
     """Zeros of the dtype and the device of a tensor; of a batched one for each example."""
+    if dispatches(value):
+        return tensor_ops.dispatched_aten("new_zeros", value, list(shape))
     dtype, levels = value._raw.dtype, levels_of(value)
     if levels and not value.is_meta:
         strides = contiguous_strides(tuple(shape))
@@ -128,6 +148,6 @@ tensor_ops.zeros = _zeros
 array_ops.new_zeros = lambda value, shape: np.zeros(shape, value.dtype)
 tensor_ops.new_zeros = _new_zeros
 array_ops.zeros_like = _zeros_like
-tensor_ops.zeros_like = _filled_like(0)
+tensor_ops.zeros_like = _filled_like("zeros_like", 0)
 array_ops.ones_like = lambda value: np.ones_like(value)
-tensor_ops.ones_like = _filled_like(1)
+tensor_ops.ones_like = _filled_like("ones_like", 1)

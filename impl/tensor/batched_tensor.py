@@ -112,7 +112,7 @@ class BatchedTensor(Tensor):
     def _shown(self) -> Tensor | None:
         """The value whose history shows: one that a transform within the `vmap` has recorded."""
         value = physical(self)
-        return value if any(transform.tracks(value) for transform in _within(self)) else None
+        return value if any(transform.tracks(value) for transform in within(self)) else None
 
     @property
     def requires_grad(self) -> bool:
@@ -122,7 +122,7 @@ class BatchedTensor(Tensor):
     def requires_grad(self, value: bool) -> None:
         # Without a transform of differentiation within the `vmap` it is a flag of the wrapper,
         # which is of no use there.
-        if any(transform.wraps for transform in _within(self)) or not isinstance(value, bool):
+        if any(transform.wraps for transform in within(self)) or not isinstance(value, bool):
             physical(self).requires_grad = value
 
     @property
@@ -172,7 +172,7 @@ class BatchedTensor(Tensor):
 
     def _is_wrapped(self) -> bool:
         """Whether a transform of differentiation within the `vmap` wraps it."""
-        return any(transform.holds(self) for transform in _within(self))
+        return any(transform.holds(self) for transform in within(self))
 
     def _over(self, value: Tensor) -> Tensor:
         """A batched tensor like this one over another value."""
@@ -235,7 +235,7 @@ def batched(value: Tensor, dim: int, level) -> Tensor:
     return result
 
 
-def _within(tensor: BatchedTensor) -> tuple:
+def within(tensor: BatchedTensor) -> tuple:
     """The transforms that run, or of which a pass runs, within the `vmap` of a batched tensor."""
     every = (*STATE.transforms, *STATE.passes)
     return tuple(t for t in every if t.serial > tensor._level.serial)

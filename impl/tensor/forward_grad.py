@@ -20,6 +20,7 @@ from impl.core.state import STATE, block_fast_path_everywhere
 from impl.tensor.batched_tensor import levels_of, physical, repeated
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
 from impl.tensor.tensor import Tensor
+from impl.tensor.zero_tensors import _is_zerotensor
 
 _levels: list[Level] = []  # from the outermost to the innermost; process-wide
 
@@ -271,6 +272,8 @@ def _alike(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors have equal storage size, offset, sizes, strides and conj and neg bits; of
     a batched tensor the storage has the room for all examples, and is not compared."""
     alone = not levels_of(a)
+    if _is_zerotensor(a) and not (alone and _room(b) == 1):  # its memory is that of one element
+        return False
     if (alone and _room(a) != _room(b)) or a._offset != b._offset:
         return False
     if conj_neg_bits(physical(a)) != conj_neg_bits(b):

@@ -116,8 +116,6 @@ def _array_view(array, target: Geometry):
         steps = [s * size for s in target.strides]
         return MetaArray(target.shape, array.dtype, array, target.offset * size, steps)
     if 0 in target.shape:
-        if 0 in target.strides:  # expanded; NumPy drops the strides of arrays without elements
-            return np.empty(target.shape, array.dtype).view()  # a view does not own its memory
         return strided(array.reshape(-1)[:0], *target)
     if array.dtype.kind == "f":
         owner = array if array.flags.c_contiguous else array.base

@@ -16,7 +16,7 @@ from impl.core import messages
 from impl.tensor.tensor import Tensor, blank
 
 NO_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
-_VIEW = (
+NO_VIEW_RULE = (
     "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view "
     "ops."
 )
@@ -83,7 +83,7 @@ class Batched(Tensor):
 
     def detach(self):
         """Raises RuntimeError: no batching rule, and the fallback does not support views."""
-        raise RuntimeError(_VIEW.format("detach"))
+        raise RuntimeError(NO_VIEW_RULE.format("detach"))
 
     data: Any = property(detach)  # crashes the process in torch
     numpy = detach  # type: ignore[assignment]

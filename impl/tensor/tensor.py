@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from impl.core.dtypes import (
 from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only
+from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.core.tensor_impl import FIELDS, TensorBase
 from impl.graph import hooks
@@ -53,13 +54,23 @@ def requires_grad(tensor: Tensor) -> bool:
 
 # The classes whose operators may take the fast path: those without special handling.
 PLAIN: set[type] = set()
+# The classes with `__torch_dispatch__` of which there have been tensors.
+DISPATCHING: set[type] = set()
 
 
 class _TensorMeta(type):
     """The metaclass of Tensor (torch._C._TensorMeta)."""
 
     # The methods of the classes that take functions of torch over, by `__torch_function__`.
-    _overridable: type | None = None  # set by `impl.tensor.torch_function`
+    _overridable: type | None = None  # set by `impl.tensor.overridable`
+    # The `__torch_function__` that takes nothing over.
+    _disabled: Any = None  # set by `impl.tensor.torch_function`
+
+    def __init__(cls, name: str, bases: tuple, namespace: dict[str, Any], **named: Any) -> None:
+        """Disable Tensor's `__torch_function__` for a class with `__torch_dispatch__`."""
+        super().__init__(name, bases, namespace)
+        if "__torch_dispatch__" in namespace and cls._own_handler(cls.__mro__) is None:
+            cls.__torch_function__ = cls._disabled
 
     def mro(cls) -> list[type]:
         order = super().mro()
@@ -67,11 +78,18 @@ class _TensorMeta(type):
             order.insert(order.index(Tensor), cls._overridable)
         return order
 
-    def _is_plain(cls, order: list[type]) -> bool:
-        """Whether the class that defines `__torch_function__` disables it."""
-        own = (vars(kind) for kind in order)
-        handler = next((v["__torch_function__"] for v in own if "__torch_function__" in v), None)
+    def _is_plain(cls, order: Sequence[type]) -> bool:
+        """Whether no class takes functions over, since the one that defines `__torch_function__`
+        disables it, or in its place there is only `__torch_dispatch__`."""
+        handler = cls._own_handler(order)
+        if handler is None:
+            return any("__torch_dispatch__" in vars(kind) for kind in order if kind is not Tensor)
         return getattr(getattr(handler, "__func__", handler), "takes_nothing", False)
+
+    def _own_handler(cls, order: Sequence[type]) -> Any:
+        """The `__torch_function__` of the first class that has one; None where that is Tensor."""
+        own = (vars(kind) for kind in order if kind is not Tensor)
+        return next((v["__torch_function__"] for v in own if "__torch_function__" in v), None)
 
     if TYPE_CHECKING:  # operators are attached by name
 
@@ -309,6 +327,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def item(self):
         """The only element as a Python number. Raises RuntimeError for more than one, on the meta
         device, and for a value that a function of `linearize` computes."""
+        if DISPATCHING and dispatches(self):
+            return tensor_ops.dispatched_item(self)
         if self._raw.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
@@ -322,8 +342,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def tolist(self):
         """The elements as nested lists of Python numbers (a number if 0-dim).
 
-        Raises RuntimeError for a ZeroTensor with elements, NotImplementedError on the meta device.
+        Raises RuntimeError for a ZeroTensor with elements, and for a class with
+        `__torch_dispatch__`; NotImplementedError on the meta device.
         """
+        if DISPATCHING and dispatches(self):
+            raise RuntimeError(messages.SUBCLASS_LIST.format(type(self).__name__))
         if type(self._raw) is MetaArray:
             raise NotImplementedError(messages.NO_DATA)
         functional = any(one.functional and one.holds(self) for one in STATE.transforms)
@@ -333,6 +356,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as an array, without a copy."""
+        if DISPATCHING and dispatches(self):
+            raise RuntimeError(messages.SUBCLASS_ARRAY)
         if type(self._raw) is MetaArray:
             if force:
                 raise NotImplementedError(messages.NO_DATA)
@@ -361,6 +386,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         if type(self._raw) is MetaArray:
             raise RuntimeError(messages.META_ITEM)
+        if DISPATCHING and dispatches(self):
+            return bool(self.item())
         if STATE.transforms:
             check_not_traced(self)
         return bool(self._raw.reshape(()))
@@ -414,6 +441,11 @@ def blank(cls: type = Tensor):
     if STATE.fast_path is None and STATE.transforms:
         tensor._born = STATE.transforms[-1].serial
     return tensor
+
+
+def dispatches(value) -> bool:
+    """Whether operators ask the class of a value, below autograd."""
+    return type(value) in DISPATCHING and STATE.torch_dispatch
 
 
 def hides_history(tensor: Tensor) -> bool:

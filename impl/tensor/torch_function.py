@@ -21,10 +21,11 @@ from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.tensor.batched_tensor import BatchedTensor
+from impl.tensor.dispatching import note
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.sparse_tensor import SparseTensor
-from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields
+from impl.tensor.tensor import PLAIN, Tensor, _TensorMeta, blank, copy_fields
 
 # The classes that are looked at no further: they have no `__torch_function__` of a program.
 SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
@@ -73,6 +74,7 @@ class _Disabled:
 # The `__torch_function__` of classes that take nothing over, such as Parameter
 # (torch._C._disabled_torch_function_impl).
 disabled = _Disabled()
+_TensorMeta._disabled = disabled
 
 
 def overrides(value) -> bool:
@@ -128,13 +130,18 @@ def ask(function, title: str, asked: list, args: tuple, named: dict):
     result = _answer(function, asked, given)
     if result is not NotImplemented:
         return result
-    lines = [f"  - mode object {mode!r}" for mode in STATE.function_modes[-1:]]
+    raise unanswered("__torch_function__", title, STATE.function_modes[-1:], asked)
+
+
+def unanswered(protocol: str, title: str, modes: tuple, asked: list) -> TypeError:
+    """The error where the handlers of a mode and of classes have all returned NotImplemented."""
+    lines = [f"  - mode object {mode!r}" for mode in modes]
     lines += [
         f"  - {'tensor subclass' if isinstance(value, Tensor) else 'object'} {type(value)!r}"
         for value in asked
     ]
-    raise TypeError(
-        f"Multiple dispatch failed for '{title}'; all __torch_function__ handlers returned "
+    return TypeError(
+        f"Multiple dispatch failed for '{title}'; all {protocol} handlers returned "
         "NotImplemented:\n\n" + "\n".join(lines) + "\n\nFor more information, try re-running with "
         "TORCH_LOGS=not_implemented"
     )
@@ -226,14 +233,14 @@ def _converted(result, cls):
 @asking
 def as_subclass(self, cls) -> Any:
     """A view of the whole tensor that has a class derived from Tensor (Tensor.as_subclass)."""
-    _check_class(cls)
+    check_class(cls)
     with DisableTorchFunctionSubclass():
         return of_class(tensor_ops.alias(self), cls)
 
 
 def _make_subclass(cls, data, require_grad: bool = False) -> Any:
     """A detached alias of another class (torch.Tensor._make_subclass)."""
-    _check_class(cls)
+    check_class(cls)
     if not isinstance(data, Tensor):
         raise TypeError(
             "_make_subclass(): argument 'data' (position 2) must be Tensor, not "
@@ -250,7 +257,7 @@ def _make_subclass(cls, data, require_grad: bool = False) -> Any:
 Tensor._make_subclass = staticmethod(_make_subclass)
 
 
-def _check_class(cls) -> None:
+def check_class(cls) -> None:
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     if not issubclass(cls, Tensor):
@@ -265,4 +272,5 @@ def of_class(tensor: Tensor, cls: type) -> Any:
         tensor = FUNCTIONS["resolve_neg"](FUNCTIONS["resolve_conj"](tensor))
     result = blank(cls)
     copy_fields(result, tensor)
+    note(result)
     return result

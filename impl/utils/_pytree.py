@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -140,17 +140,18 @@ def tree_flatten(
 ) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree, and its structure."""
     leaves: list[Any] = []
-
-    def structure(value: Any) -> TreeSpec:
-        kind, container = _container(value)
-        if container is None or (is_leaf is not None and is_leaf(value)):
-            leaves.append(value)
-            return _LEAF
-        parts, context = container.flatten(value)
-        return TreeSpec(kind, context, [structure(part) for part in parts])
-
-    spec = structure(tree)
+    spec = _structure(tree, is_leaf, leaves)
     return leaves, spec
+
+
+def _structure(value: Any, is_leaf: Callable[[PyTree], bool] | None, leaves: list[Any]) -> TreeSpec:
+    """The structure of a tree, whose leaves are added to the list."""
+    kind, container = _container(value)
+    if container is None or (is_leaf is not None and is_leaf(value)):
+        leaves.append(value)
+        return _LEAF
+    parts, context = container.flatten(value)
+    return TreeSpec(kind, context, [_structure(part, is_leaf, leaves) for part in parts])
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
@@ -161,17 +162,17 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
             f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec "
             f"refers to a pytree that holds {treespec.num_leaves} items ({treespec})."
         )
-    left = iter(leaves)
+    return _tree(treespec, iter(leaves))
 
-    def tree(spec: TreeSpec) -> Any:
-        if spec.is_leaf():
-            return next(left)
-        parts = [tree(child) for child in spec.children_specs]
-        container = _container_of(spec.type)
-        assert container is not None
-        return container.unflatten(parts, spec.context)
 
-    return tree(treespec)
+def _tree(spec: TreeSpec, left: Iterator[Any]) -> PyTree:
+    """The tree of a structure with the leaves that are left."""
+    if spec.is_leaf():
+        return next(left)
+    parts = [_tree(child, left) for child in spec.children_specs]
+    container = _container_of(spec.type)
+    assert container is not None
+    return container.unflatten(parts, spec.context)
 
 
 def tree_leaves(tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None) -> list[Any]:

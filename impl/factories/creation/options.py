@@ -11,7 +11,7 @@ from impl.core import context, dtypes, messages
 from impl.core.devices import CPU, check_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.named_types import type_name
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import check_resized, negative_size, sizes_of
 from impl.core.state import STATE
 from impl.core.strides import unboxed
@@ -21,7 +21,7 @@ from impl.factories.creation.layouts import is_sparse_layout, made_sparse
 from impl.factories.creation.placement import made_on_meta, place_of
 from impl.tensor.allocation import empty_like
 from impl.tensor.sparse_tensor import EXIST
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, new
 from impl.tensor.tensor import requires_grad as requires_grad_of
 from impl.tensor.write import announce
 
@@ -67,6 +67,10 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if requires_grad is not False:
             check_flag(name, requires_grad)
         source = args[0] if is_like and args else None
+        if DISPATCHING and dispatches(source):
+            options = {"layout": layout, "device": device, "pin_memory": pin_memory, **named}
+            given = [list(a) if type(a) is tuple else a for a in args]
+            return required(tensor_ops.dispatched_like(name, *given, **options), requires_grad)
         if (layout is not None or EXIST) and is_sparse_layout(layout, source) and target is None:
             shape = None if sized is None else size
             kind = named.get("dtype")

@@ -29,7 +29,7 @@ def fake_quantized(self: Array, scale, zero_point, quant_min, quant_max) -> tupl
 fake_quantized.differentiable("result").gradient(self=lambda F, grad, mask: grad * mask)
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
     """The tensor rounded to multiples of `scale`, of which there are `quant_min` to `quant_max`
     counted from `zero_point` (torch.fake_quantize_per_tensor_affine).

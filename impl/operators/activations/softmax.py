@@ -117,6 +117,8 @@ def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
     if self.dtype in WIDE:
         return logarithms(self, dim)
+    if not self.size:  # of any dtype
+        return np.empty(self.shape, self.dtype)
     shifted = _shifted(np.asarray(widened(self)), dim)
     total = _total(np.exp(shifted), dim)
     if _is_last(self, dim):  # half precision rounds the sum and its logarithm
@@ -327,3 +329,19 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
 
 for _op in (softmax_along, log_softmax_along, softmax_backward_data, log_softmax_backward_data):
     _op.on_large_meta(like_first)
+
+
+def _called_as_aten(op, derivative) -> None:
+    """State the arguments that ATen's operators have besides: whether half precision is widened,
+    and the dtype of the input."""
+    op.as_aten(
+        lambda self, dim: ((self, dim, False), {}), lambda self, dim, wide=False: op(self, dim)
+    )
+    derivative.as_aten(
+        lambda grad, output, dim: ((grad, output, dim, output.dtype), {}),
+        lambda grad, output, dim, dtype=None: derivative(grad, output, dim),
+    )
+
+
+_called_as_aten(softmax_along, softmax_backward_data)
+_called_as_aten(log_softmax_along, log_softmax_backward_data)

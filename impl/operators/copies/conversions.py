@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from impl.core import devices, dtypes, inference_mode, messages
-from impl.core.dtypes import dtype
+from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.meta_functions import to_meta
@@ -29,6 +29,9 @@ def to_copy(self: Array, numpy_dtype, strides, device=None) -> Array:
     copy = empty_strided(value.shape, strides, numpy_dtype)
     copy[...] = value
     return copy
+
+
+to_copy.ends_history = True
 
 
 @to_copy.on_meta
@@ -68,9 +71,22 @@ def cast(
     strides = strides_in(tensor, format)
     copied = to_copy.slow_path if moves else to_copy
     result = copied(tensor, numpy_dtype, strides, device)
-    if strides is not None:
+    if strides is not None and type(result) is Tensor:
         result._strides = strides
     return result
+
+
+def _to_copy_of_aten(self, numpy_dtype, strides, device):
+    named = {"dtype": BY_NUMPY[numpy_dtype], "device": device}
+    return (self,), {name: value for name, value in named.items() if value is not None}
+
+
+def _to_copy(self, *, dtype=None, device=None, memory_format=preserve_format, **options) -> Tensor:
+    kind = self._raw.dtype if dtype is None else dtype.numpy
+    return cast(self, kind, True, memory_format, device)
+
+
+to_copy.as_aten(_to_copy_of_aten, _to_copy)
 
 
 def _keeps(tensor: Tensor, format) -> bool:

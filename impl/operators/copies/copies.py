@@ -15,6 +15,7 @@ from impl.core.sizes import broadcast_shapes, repeated_dims
 from impl.core.strides import empty_strided, extent, is_dense
 from impl.core.zero_arrays import refuse_copy
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels.casting import converted, discards, filled
@@ -23,13 +24,13 @@ from impl.tensor.allocation import strides_in
 from impl.tensor.batched_tensor import levels_of, repeated
 from impl.tensor.geometry import Geometry
 from impl.tensor.memory_overlap import check_shape, is_same_memory
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor, dispatches, new
 
 # -- clone ------------------------------------------------------------------------------------
 
 
 @operator(function=False, method=False, node="CloneBackward0", fresh=True, writes=1)
-def clone_layout(self: Array, strides) -> Array:
+def clone_layout(self: Array, strides, memory_format=preserve_format) -> Array:
     if strides is None:
         return np.array(self, order="C")
     copy = empty_strided(self.shape, strides, self.dtype)
@@ -38,13 +39,13 @@ def clone_layout(self: Array, strides) -> Array:
 
 
 @clone_layout.on_meta
-def _clone_on_meta(self, strides):
+def _clone_on_meta(self, strides, memory_format):
     return meta_strided(self.shape, self.dtype, strides)
 
 
 @clone_layout.batches
 def _clone_of_batch(args, level):
-    batch, strides = args
+    batch, strides, _ = args
     if strides is not None or batch._strides is None:
         return batch._over(batch._value.clone())
     return hide(fronted(batch, level).clone(memory_format=contiguous_format), level)
@@ -64,10 +65,18 @@ def clone(input, *, memory_format=preserve_format):
     if inference_mode.records_copies(input):
         return new(np.empty(input._raw.shape, input._raw.dtype)).copy_(input)
     strides = strides_in(input, memory_format)
-    result = clone_layout(input, strides)
-    if strides is not None:
+    result = clone_layout(input, strides, memory_format)
+    if strides is not None and type(result) is Tensor:
         result._strides = strides
     return result
+
+
+def _clone_of_aten(self, strides, memory_format):
+    usual = memory_format in (None, preserve_format)
+    return (self,), {} if usual else {"memory_format": memory_format}
+
+
+clone_layout.as_aten(_clone_of_aten, clone)
 
 
 @function("contiguous", torch=False)
@@ -266,8 +275,11 @@ def zero_(input):
 # -- the engine's own copies ------------------------------------------------------------------
 
 
-def _clone_strided(gradient: Tensor, shape, strides) -> Tensor:
+def _clone_strided(gradient: Tensor, shape, strides, **options) -> Tensor:
     """A recorded copy with the given strides, into which CopySlices writes the slice's gradient."""
+    if dispatches(gradient):
+        sizes = list(shape), list(strides)
+        return called_aten("new_empty_strided", gradient, *sizes, **options).copy_(gradient)
     count, dtype = (extent(shape, strides),), gradient._raw.dtype
     if levels := levels_of(gradient):
         return copy_(repeated(np.empty(count, dtype), shape, strides, 0, levels), gradient)
@@ -280,7 +292,8 @@ def _clone_for_leaf(gradient: Tensor, leaf: Tensor) -> Tensor:
     """A recorded copy as a leaf's first gradient, with the leaf's strides if the leaf is dense."""
     shape, strides = leaf._raw.shape, leaf.stride()
     if is_dense(shape, strides):
-        return _clone_strided(gradient, shape, strides)
+        options = {"dtype": gradient.dtype, "layout": leaf.layout, "device": gradient.device}
+        return _clone_strided(gradient, shape, strides, **options)
     return clone(gradient, memory_format=contiguous_format)
 
 

@@ -171,10 +171,10 @@ def _operators(kind: str, ndim: int, positions, check):
     policy: CastPolicy | None = None if (kind, ndim) == ("reflection", 3) else "fp32"  # as in ATen
     shown = SavedAs(renamed={"input": "self"})
     settings: dict[str, Any] = {"function": False, "method": False, "fresh": True}
-    facts: dict[str, Any] = {"autocast": policy, "saved_as": shown, "batching": "fold"}
+    facts: dict[str, Any] = {"autocast": policy, "saved_as": shown, "batching": "merged"}
     facts["writes"] = int((kind, ndim) == ("reflection", 2))  # it resizes an empty tensor in ATen
     apply = operator(node=node + "0", **facts, **settings)(forward)
-    apply_backward = operator(node=node + "Backward0", batching="fold", **settings)(backward)
+    apply_backward = operator(node=node + "Backward0", batching="merged", **settings)(backward)
     apply.gradient(
         input=lambda F, grad, input, padding: getattr(F, name + "_backward")(grad, input, padding)
     ).forward("linear")

@@ -21,7 +21,7 @@ def _check(raw, factor: int, name: str, setting: str) -> None:
         raise RuntimeError(f"{name} expects a positive {setting}, but got {factor}")
 
 
-@operator(method=False, fresh=True, batching="leading")
+@operator(method=False, fresh=True, batching="merged")
 def pixel_shuffle(self: Array, upscale_factor) -> Array:
     """Channels rearranged to r x r blocks of pixels: (..., C r^2, H, W) to (..., C, H r, W r).
 
@@ -42,7 +42,7 @@ def pixel_shuffle(self: Array, upscale_factor) -> Array:
     return owned(formatted_as(shuffled, self))
 
 
-@operator(writes=1, method=False, fresh=True, batching="leading")
+@operator(writes=1, method=False, fresh=True, batching="merged")
 def pixel_unshuffle(self: Array, downscale_factor) -> Array:
     """Blocks of r x r pixels rearranged to channels: (..., C, H r, W r) to (..., C r^2, H, W).
 
@@ -99,14 +99,17 @@ def _aliasing(result: Tensor, input: Tensor) -> Tensor:
     return result
 
 
-@operator(writes=1, function=False, method=False, fresh=True)
+@operator(writes=1, function=False, method=False, fresh=True, batching="merged")
 def channel_shuffle(self: Array, groups) -> Array:
     return _promotes(self, groups)
 
 
-channel_shuffle.gradient(
-    self=lambda F, grad, groups: F.channel_shuffle(grad, grad.shape[1] // groups)
-).forward("linear")
+def _channel_shuffle_gradient(F, grad, groups):
+    result = F.channel_shuffle(grad, grad.shape[1] // groups)
+    return _aliasing(result, grad) if isinstance(grad, Tensor) else result
+
+
+channel_shuffle.gradient(self=_channel_shuffle_gradient).forward("linear")
 
 
 @function("channel_shuffle", method=False)

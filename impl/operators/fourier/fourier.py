@@ -6,7 +6,8 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.autocast import fp32
-from impl.dispatch.out import same_dtype_out
+from impl.dispatch.batching_rules import RULES
+from impl.dispatch.out import fit, same_dtype_out
 from impl.operators.fourier.spectral import (
     BY_COUNT,
     BY_ROOT,
@@ -302,6 +303,7 @@ def hfftn(input, s=None, dim=None, norm=None, *, out=None):
     return _applied(_fft_c2r, "hfftn", out, part.conj(), dims[-1:], scale, size)
 
 
+@RULES["composed_fallback"]
 def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     """The inverse of `hfftn` (torch.fft.ihfftn)."""
     _check_several("fft_ihfftn", input, s, dim)
@@ -314,7 +316,8 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
         if out is None:
             return half.conj()
         same_dtype_out(half._raw.dtype, out._raw)
-        return out  # ATen does not write the conjugate to it
+        fit(half, out._raw.shape)
+        return out  # to which ATen does not write the conjugate, but resizes that to its shape
     half = FUNCTIONS["conj_physical"](half)
     return _applied(_fft_c2c, "ihfftn", out, half, dims[:-1], scale, False)
 
@@ -331,9 +334,8 @@ def _of_two(several):
     return transform
 
 
-fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = map(
-    _of_two, (fftn, ifftn, rfftn, irfftn, hfftn, ihfftn)
-)
+fft2, ifft2, rfft2, irfft2, hfft2 = map(_of_two, (fftn, ifftn, rfftn, irfftn, hfftn))
+ihfft2 = RULES["composed_fallback"](_of_two(ihfftn))
 
 
 # -- shifts -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import warnings
 from impl.core.dtypes import BOOL, COMPLEX, FLOATING
 from impl.core.registry import FUNCTIONS, C, tensor_ops
 from impl.dispatch.autocast import fp32
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import function, native
 from impl.operators.fourier.spectral import (
     BY_COUNT,
@@ -59,6 +60,7 @@ def centred(input, n_fft: int, pad_mode: str):
 
 
 @native()
+@RULES["composed_fallback"]
 @fp32
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, *settings):
     """The Fourier transforms of frames of n_fft elements, hop_length apart.

@@ -71,7 +71,8 @@ def _define(ndim: int):
 
     forward.__name__ = f"adaptive_max_pool{ndim}d"
     policy = "fp32" if ndim == 3 else None
-    define_maxima(forward, backward, f"AdaptiveMaxPool{ndim}D", ndim, autocast=policy)
+    node = f"AdaptiveMaxPool{ndim}D"
+    define_maxima(forward, backward, node, ndim, batching="merged", autocast=policy)
 
 
 def _check(raw, size, ndim: int) -> None:

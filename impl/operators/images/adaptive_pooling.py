@@ -77,10 +77,10 @@ def _define(ndim: int):
     node = f"AdaptiveAvgPool{ndim}DBackward"
     settings: dict[str, Any] = {"function": False, "method": False, "fresh": ndim == 2}
     policy: CastPolicy | None = "fp32" if ndim == 3 else None
-    facts: dict[str, Any] = {"autocast": policy, "batching": "fold", "writes": 1}
+    facts: dict[str, Any] = {"autocast": policy, "batching": "merged", "writes": 1}
     apply = operator(node=node + "0", **facts, **settings)(forward)
     apply.gradient(self=f"F.{name}_backward(grad, self)").forward("linear")
-    operator(node=node + "Backward0", batching="fold", **settings)(backward).gradient(
+    operator(node=node + "Backward0", batching="merged", **settings)(backward).gradient(
         grad_output=f"F.{name}_op(grad, grad_output_shape[-{ndim}:])",
         self=written(lambda F, grad, self_shape: F.new_zeros(grad, self_shape)),
     )

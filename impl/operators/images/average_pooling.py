@@ -111,8 +111,8 @@ def _avg_pool_operators(ndim: int):
     node = f"AvgPool{ndim}DBackward"
     policy: CastPolicy | None = "fp32" if ndim == 3 else None
     settings: dict[str, Any] = {"function": False, "method": False, "fresh": ndim == 2}
-    apply = operator(node=node + "0", autocast=policy, batching="fold", **settings)(forward)
-    apply_backward = operator(node=node + "Backward0", batching="fold", **settings)(backward)
+    apply = operator(node=node + "0", autocast=policy, batching="merged", **settings)(forward)
+    apply_backward = operator(node=node + "Backward0", batching="merged", **settings)(backward)
 
     @apply.structured
     def meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):

@@ -17,7 +17,12 @@ from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling import define_maxima, scatter_plane
 from impl.operators.images.pooling_windows import is_one_size
 
-_SIDES = {2: ("height", "width"), 3: ("time", "height", "width")}
+# The sides with their dimensions, in the order in which they are checked.
+_SIDES = {2: (("height", -2), ("width", -1)), 3: (("time", -3), ("width", -1), ("height", -2))}
+_ASSERTIONS = {
+    2: ("index >= 0 && index < static_cast<int64_t>(inputW) * inputH", 244),
+    3: ("index >= 0 && index < inputT * inputH * inputW", 284),
+}
 
 
 def _starts(samples: np.ndarray, size: int, count: int, kernel: int) -> np.ndarray:
@@ -79,8 +84,9 @@ def _check(raw, kernel, size, samples, ndim: int) -> None:
                 f"{[*raw.shape]} with dimension {dim} being empty."
             )
     rest = ndim - 2  # elements of the input that ATen keeps, in three dimensions
-    for side, n, k, m in zip(_SIDES[ndim], raw.shape[-ndim:], kernel, size, strict=True):
-        if k + m - 1 + rest > n:
+    for side, dim in _SIDES[ndim]:
+        n, k = raw.shape[dim], kernel[dim]
+        if k + size[dim] - 1 + rest > n:
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if min(size) < 0:
         raise negative_size([*raw.shape[:-ndim], *size])
@@ -116,6 +122,12 @@ def _define(ndim: int) -> None:
         grad_output: Array, self: Array, kernel_size, output_size, indices: Array
     ) -> Array:
         require_scalar_type(grad_output, self.dtype)
+        if ((indices < 0) | (indices >= math.prod(self.shape[-ndim:]))).any():
+            assertion, line = _ASSERTIONS[ndim]
+            raise RuntimeError(
+                f'{assertion} INTERNAL ASSERT FAILED at "/__w/pytorch/pytorch/aten/src/ATen/native/'
+                f'FractionalMaxPool{ndim}d.cpp":{line}, please report a bug to PyTorch. '
+            )
         return scatter_plane(grad_output, indices, self.shape, ndim)
 
     forward.__name__ = f"fractional_max_pool{ndim}d"

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 
 from impl.core.dims import existing_dim
@@ -11,12 +14,14 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import needed
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
+from impl.dispatch.vmap_rules import folded_into, hide_at, unfolded
 from impl.operators.images.grid_derivatives import second_gradients
 from impl.operators.images.grid_matrices import (
     Sampling,
     images_of,
     rows_of,
 )
+from impl.tensor.batched_tensor import is_at
 
 
 def _check(input, grid, ndim: int) -> None:
@@ -48,6 +53,18 @@ def _check(input, grid, ndim: int) -> None:
         loop = "grid_sampler_2d_cpu_kernel_impl" if ndim == 2 else "grid_sampler3d_cpu"
         raise not_implemented(loop, kind)
     require_scalar_type(grid, input.dtype)
+
+
+def _sampled_of_batch(sampler, args, level):
+    """The examples' images are more images, or where there is one grid for all more channels; the
+    grids of one image are one higher grid (ATen/functorch/BatchRulesModules.cpp)."""
+    input, grid, *settings = args
+    own_input, own_grid = is_at(input, level), is_at(grid, level)
+    into = 0 if own_input and own_grid else 1
+    images = folded_into(input, into) if own_input else input
+    places = folded_into(grid, into) if own_grid else grid
+    dim = into if own_input else 2
+    return hide_at(unfolded(sampler(images, places, *settings), dim, level.size), dim, level)
 
 
 def _define(ndim: int) -> None:
@@ -99,9 +116,10 @@ def _define(ndim: int) -> None:
     node = f"GridSampler{ndim}DBackward"
     sampler = operator(node=node + "0", function=False, method=False, autocast="fp32")(forward)
     sampler.gradients("input", "grid")(gradients)
+    sampler.batches(functools.partial(_sampled_of_batch, sampler))
     outputs = ("result0", "result1")
-    made = operator(node=node + "Backward0", outputs=outputs, function=False, method=False)
-    backwards = made(backward)
+    hidden: dict[str, Any] = {"function": False, "method": False, "batching": "merged"}
+    backwards = operator(node=node + "Backward0", outputs=outputs, **hidden)(backward)
     backwards.gradients("grad_output", "input", "grid")(of_backward)
     backwards.forward("unsupported", name=f"{name}_backward", invited=True)
 

@@ -180,7 +180,8 @@ def define_maxima(
     apply.differentiable("result0").gradient(self=f"F.{name}({arguments})")
     apply.forward(result0=lambda F, self_t, result1: F.gather_plane(self_t, result1, ndim))
     hidden["saved_as"] = backward_saved_as
-    operator(node=f"{node}BackwardBackward0", batching=batching, **hidden)(backward).gradient(
+    hidden["batching"] = "fold" if batching == "merged" else batching
+    operator(node=f"{node}BackwardBackward0", **hidden)(backward).gradient(
         grad_output=f"F.gather_plane(grad, indices, {ndim})", self=zeros_of_self
     )
     return apply

@@ -51,6 +51,7 @@ def _shown(pair) -> str:
     method=False,
     writes=1,
     saved_as=SavedAs(parts=("_sym_argsize_minus_1", "_sym_argsize_minus_2")),
+    batching="merged",
 )
 def im2col(self: Array, kernel_size, dilation, padding, stride) -> Array:
     _check(kernel_size, dilation, padding, stride)
@@ -79,7 +80,7 @@ def im2col(self: Array, kernel_size, dilation, padding, stride) -> Array:
     )
 
 
-@operator(node="Col2ImBackward0", function=False, method=False, writes=1)
+@operator(node="Col2ImBackward0", function=False, method=False, writes=1, batching="merged")
 def col2im(self: Array, output_size, kernel_size, dilation, padding, stride) -> Array:
     _check(kernel_size, dilation, padding, stride)
     windows = Windows(output_size, kernel_size, stride, padding, dilation, False)

@@ -15,6 +15,7 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.memory_formats import channels_last, formatted_as, suggested_by
 from impl.core.registry import NATIVE, tensor_ops
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
@@ -133,10 +134,11 @@ def _define(mode: _Mode) -> None:
         "grad_output", "output_size", "input_size", *settings
     )
     options: dict[str, Any] = {"function": False, "method": False, "fresh": True}
-    operator(node=f"{mode.node}Backward0", batching="fold", **options)(forward).gradient(
+    options["batching"] = "fallback" if "exact" in mode.name else "merged"
+    operator(node=f"{mode.node}Backward0", **options)(forward).gradient(
         self=f"F.{mode.name}_backward(grad, output_size, self_shape, {passed})"
     ).forward("linear")
-    operator(node=f"{mode.node}BackwardBackward0", batching="fold", **options)(backward).gradient(
+    operator(node=f"{mode.node}BackwardBackward0", **options)(backward).gradient(
         grad_output=f"F.{mode.name}(grad, output_size, {passed})"
     ).forward("linear")
 
@@ -183,7 +185,9 @@ def _publish(name: str, has_corners: bool) -> None:
     def plain(input, output_size, scale_factors) -> Tensor:
         return _upsampled(name, input, output_size, scale_factors)
 
-    NATIVE[name] = with_corners if has_corners else plain
+    call = with_corners if has_corners else plain
+    call.__name__ = name
+    NATIVE[name] = RULES["composed_fallback"](call) if "exact" in name else call
 
 
 def _upsampled(name: str, input: Tensor, size, scale_factors, *corners) -> Tensor:

@@ -19,7 +19,7 @@ from impl.dispatch.definition import (
     written,
 )
 from impl.dispatch.facts import NoComplex, SavedAs
-from impl.dispatch.record import check_write
+from impl.dispatch.not_implemented import not_differentiated
 from impl.dispatch.vmap_rules import folded_into, fronted, hide, hide_at, unfolded
 from impl.kernels.reduced_precision import sums_at, widened
 from impl.operators.indexing.gathering import check_selected
@@ -125,35 +125,43 @@ embedding_dense_backward.gradient(
 ).forward("linear")
 
 
-@function(method=False)
-def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float):
-    """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
-    (torch.embedding_renorm_)."""
-    check_write(weight)
-    if weight._raw.ndim != 2:
+@operator(node="EmbeddingRenormBackward0", function=False, method=False, fresh=True)
+def renormed_rows(weight: Array, indices: Array, max_norm, norm_type) -> Array:
+    if weight.ndim != 2:
         raise RuntimeError(
-            f"Expected 2-dimensional tensor, but got {weight._raw.ndim}-dimensional tensor for "
+            f"Expected 2-dimensional tensor, but got {weight.ndim}-dimensional tensor for "
             "argument #1 'self' (while checking arguments for embedding_renorm_)"
         )
-    _check_indices("embedding_renorm_", 2, indices._raw)
-    if weight.dtype.category < FLOATING:
+    _check_indices("embedding_renorm_", 2, indices)
+    dtype = BY_NUMPY[weight.dtype]
+    if dtype.category < FLOATING:
         raise NotImplementedError(
             "norm(): input dtype should be either floating point or complex. Got "
-            f"{weight.dtype.legacy} instead."
+            f"{dtype.legacy} instead."
         )
-    table = weight._array()
-    for row in np.unique(indices._raw):
+    table = weight.copy()
+    for row in np.unique(indices):
         if not -len(table) <= row < len(table):
             raise IndexError(
                 f"select(): index {row} out of range for tensor of size {[*table.shape]} at "
                 "dimension 0"
             )
         sizes = np.abs(widened(table[row])).astype(np.float64)
-        norm = float(np.linalg.norm(sizes, norm_type))
+        norm = float(np.linalg.norm(sizes, norm_type).astype(table[row].real.dtype))
         if norm > max_norm:
             table[row] = table[row] * table.dtype.type(max_norm / (norm + 1e-7))
-    weight._storage.version += 1
-    return weight
+    return table
+
+
+renormed_rows.gradient(weight=not_differentiated("embedding_renorm"))
+renormed_rows.forward("unsupported", name="embedding_renorm_")
+
+
+@function(method=False)
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float):
+    """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
+    (torch.embedding_renorm_)."""
+    return renormed_rows.inplace(weight, indices, max_norm, norm_type)
 
 
 @function("embedding", method=False)

@@ -249,7 +249,7 @@ embedding_bag_per_sample_weights_backward.gradients("grad", "weight")(
 )
 
 
-@function("embedding_bag", method=False)
+@function("embedding_bag", method=False, batching="composed_fallback")
 def _embedding_bag(
     weight,
     indices,

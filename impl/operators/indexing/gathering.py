@@ -13,11 +13,13 @@ from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.state import STATE
 from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, counted, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import store, write_out
+from impl.tensor.batched_tensor import innermost
 from impl.tensor.tensor import Tensor, new
 
 
@@ -215,17 +217,24 @@ def _store_indices(name: str, out, indices: Tensor):
     return store(name, out, indices)
 
 
-@function("nonzero", out=True, derived=False, storing=_store_indices, batching="dynamic")
+@function("nonzero", out=True, derived=False, storing=_store_indices)
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, one row each (torch.nonzero).
 
     With `as_tuple` one vector per dimension.
     """
+    return nonzero_numpy(input) if as_tuple else _rows_found(input)
+
+
+@RULES["composed_no_rule"]
+def nonzero_numpy(input):
+    """The columns of `nonzero`, views of its rows' memory, as ATen makes them."""
+    matrix = input if input._raw.ndim else tensor_ops.unsqueeze(input.detach(), 0)
+    return FUNCTIONS["unbind"](nonzero(matrix), 1)
+
+
+def _nonzero(input):
     raw = input._raw
-    if as_tuple:
-        # Views of the columns, as ATen makes them.
-        rows = nonzero(input if raw.ndim else tensor_ops.unsqueeze(input.detach(), 0))
-        return FUNCTIONS["unbind"](rows, 1)
     if is_meta(raw):
         raise NotImplementedError(messages.META_NONZERO)
     count = int(np.count_nonzero(raw))
@@ -236,7 +245,11 @@ def nonzero(input, *, as_tuple=False):
     return inference_mode.count_made(input, new(columns.T, (1, count)))
 
 
-@function("nonzero_static")
+_nonzero.__name__ = "nonzero"  # which the refusal of batched tensors shows
+_rows_found = RULES["dynamic"](_nonzero)
+
+
+@function("nonzero_static", batching="fallback")
 def nonzero_static(input, *, size, fill_value=-1, out=None):
     """The first `size` rows of `nonzero`, followed by rows of `fill_value` (torch.nonzero_static).
 
@@ -260,7 +273,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     return out
 
 
-@function("argwhere")
+@function("argwhere", batching="composed_fallback")
 def argwhere(input):
     """The indices of the elements that are not zero (torch.argwhere)."""
     return nonzero(input)
@@ -272,13 +285,14 @@ def _gather_meta(self, dim, index, *rest):
     return index.shape, self.dtype
 
 
-@RULES["by_example"]
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
 
     int64; as many columns as classes, one more than the largest by default. Raises RuntimeError
     for classes that are not int64, negative, or too large.
     """
+    if STATE.batched and innermost((tensor,)) is not None:
+        return _one_hot_of_batch(tensor, num_classes)
     raw = tensor._raw
     if raw.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -295,13 +309,24 @@ def one_hot(tensor, num_classes=-1):
     return result
 
 
+def _one_hot_of_batch(tensor, num_classes: int):
+    """The comparison with all classes, whose elements are not looked at."""
+    if tensor._raw.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor.")
+    if num_classes <= 0:
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive "
+            "num_classes argument."
+        )
+    return (tensor.unsqueeze(-1) == FUNCTIONS["arange"](num_classes)).to(int64)
+
+
 @index_select.batches
 def _index_select_of_batch(args, level):
     """`gather` (ATen/functorch/BatchRulesScatterOps.cpp)."""
     input, dim, index = args
-    if not input._raw.ndim:
-        return NotImplemented
-    return input.gather(dim, vmap_rules.along(index, dim, input))
+    result = input.gather(dim, vmap_rules.along(index, dim, input))
+    return result if input._raw.ndim or not index._raw.ndim else result.squeeze(-1)
 
 
 index_select.on_large_meta(lambda self, dim, index: np.take(self, index, dim))

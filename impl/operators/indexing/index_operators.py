@@ -17,6 +17,8 @@ from impl.core.meta_arrays import is_meta
 from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.strides import element_strides
+from impl.core.tensor_iterator import elementwise_strides
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import (
     Array,
@@ -98,9 +100,9 @@ def in_range(shape, places) -> list:
     if empty and 0 in indexed_shape(shape, places):
         common = broadcast_shapes(*(i.shape for i in places if i is not None))
         return [None if i is None else np.zeros(common, np.intp) for i in places]
-    indexed = [dim for dim, index in enumerate(places) if index is not None]
-    for number, dim in enumerate(indexed):
-        _check_range(places[dim], number, shape[dim])
+    indexed = [(index, shape[dim]) for dim, index in enumerate(places) if index is not None]
+    if not all(_is_within(index, size) for index, size in indexed):
+        raise _outside(indexed)
     return places
 
 
@@ -126,12 +128,23 @@ def _check_broadcast(indices) -> None:
         ) from None
 
 
-def _check_range(index, dim: int, size: int) -> None:
-    if index.size and not (smallest(index) >= -size and largest(index) < size):
-        value = index[(index < -size) | (index >= size)].reshape(-1)[0]
-        raise IndexError(
-            f"index {int(value)} is out of bounds for dimension {dim} with size {size}"
-        )
+def _is_within(index, size: int) -> bool:
+    return not index.size or (smallest(index) >= -size and largest(index) < size)
+
+
+def _outside(indexed) -> IndexError:
+    """The error for the first element of which an index is out of range, and of its indices for
+    the first; `indexed` are the indices, each with the size of its dimension."""
+    arrays = np.broadcast_arrays(*(index for index, _ in indexed))
+    wrong = [
+        ((index < -size) | (index >= size)).reshape(-1)
+        for index, (_, size) in zip(arrays, indexed, strict=True)
+    ]
+    place, dim = min((int(w.argmax()), dim) for dim, w in enumerate(wrong) if w.any())
+    return IndexError(
+        f"index {int(arrays[dim].reshape(-1)[place])} is out of bounds for dimension {dim} with "
+        f"size {indexed[dim][1]}"
+    )
 
 
 def _key(indices) -> tuple:
@@ -169,9 +182,12 @@ def _at_batched_indices(batch, indices, level):
     if any(index is None for index in indices):
         return NotImplemented
     rank = max(index._raw.ndim for index in indices)
+    return hide(index_(ensured(batch, level), _with_examples(indices, rank, level)), level)
+
+
+def _with_examples(indices, rank: int, level) -> list:
     own = FUNCTIONS["arange"](level.size).view(level.size, *(1,) * rank)
-    whole = [padded(index, rank, level) for index in indices]
-    return hide(index_(ensured(batch, level), [own, *whole]), level)
+    return [own, *(padded(index, rank, level) for index in indices)]
 
 
 def _is_one_mask(indices) -> bool:
@@ -236,6 +252,32 @@ def index_put(self: Array, indices: list[Array], values: Array, accumulate=False
 )
 def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
+
+
+@index_put.batches
+def _index_put_of_batch(args, level):
+    target, indices, values, accumulate = args
+    present = [dim for dim, index in enumerate(indices) if index is not None]
+    masks = [indices[dim]._raw.dtype == np.bool_ for dim in present]
+    rank = max(
+        1 if mask else indices[dim]._raw.ndim for dim, mask in zip(present, masks, strict=True)
+    )
+    indexed = sum(
+        indices[dim]._raw.ndim if mask else 1 for dim, mask in zip(present, masks, strict=True)
+    )
+    if any(is_at(index, level) for index in indices):
+        if any(masks) or len(present) < len(indices):
+            return NotImplemented
+        places = _with_examples(indices, rank, level)
+    elif present[-1] - present[0] >= len(present):  # the indexed dimensions come first
+        return NotImplemented
+    else:
+        places = [None, *indices]
+    written = ensured(values, level)
+    missing = target._raw.ndim - indexed + rank - values._raw.ndim
+    if missing > 0:
+        written = written.view(level.size, *(1,) * missing, *values._raw.shape)
+    return hide(index_put(ensured(target, level), places, written, accumulate), level)
 
 
 index_.gradient(
@@ -432,7 +474,8 @@ take.checks_out(_check_taken_out, first=True)
 def _taken_output(self, index):
     if not self.size and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
-    return index.shape, None
+    layout = index.shape, element_strides(index)
+    return index.shape, None, elementwise_strides(index.shape, [layout])
 
 
 take.index_position = take.position["index"]

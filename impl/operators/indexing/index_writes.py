@@ -10,15 +10,25 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.indices import INDEX_DTYPES, check_along
 from impl.core.meta_functions import like_first
-from impl.core.registry import array_ops, tensor_ops
-from impl.dispatch import vmap_rules
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.vmap_rules import (
+    along,
+    ensured,
+    fronted,
+    hide,
+    hide_at,
+    indexed,
+    merged,
+    unfolded,
+)
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import with_dims
 from impl.operators.indexing.out_of_range import stopped
 from impl.tensor.allocation import preserved
+from impl.tensor.batched_tensor import is_at
 from impl.tensor.geometry import Geometry, check_bounds
 from impl.tensor.tensor import Tensor, new
 
@@ -91,14 +101,20 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
         return result
     if alpha != 1:
         values = values * self.dtype.type(alpha)
-    # In half precision torch rounds after each addition in a vector, and once per sum in a matrix.
-    add = add_at if result.ndim > 1 else add_each_at
+    # In its first and last dimension torch adds as scatter_add does, else slice by slice, and to a
+    # vector element by element; then half precision is rounded after each addition, not each sum.
+    outer = result.ndim > 1 and dim in (0, result.ndim - 1)
+    scatters = outer and alpha == 1 and index.dtype == np.int64
+    add = add_at if scatters else add_each_at
     try:
-        if result.ndim > 1:
+        if scatters:
             check_along(places, dim, result.shape[dim])
         else:
-            check_in_self(places, result.shape[0])
-    except (IndexError, RuntimeError) as error:
+            check_in_self(places, result.shape[dim])
+    except RuntimeError as error:
+        known = np.where(places < 0, result.shape[dim], places)
+        raise stopped(error, result, slices(dim, known), values, add)  # noqa: B904
+    except IndexError as error:
         raise stopped_slices(error, result, dim, places, values, add)  # noqa: B904
     result = add(result, slices(dim, places), values)
     return result if self.ndim else result[0]
@@ -220,14 +236,22 @@ index_copy.gradient(
 index_copy.forward("reapplied")
 
 
-def _check_dtype(index) -> None:
+def _check_filled(self, index, value) -> None:
     if index.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if _loses_imaginary_part(self, value):
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
+
+
+def _loses_imaginary_part(self, value) -> bool:
+    return np.iscomplexobj(value) and self.dtype.kind != "c"
 
 
 def _filled_at(self, dim, index, value):
+    _check_filled(self, index, value)
     dim = wrap_dim(dim, self.ndim)
-    _check_dtype(index)
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     result = preserved(with_dims(self))
@@ -294,7 +318,7 @@ def _check_restrided(self, dim, index) -> None:
     views the tensor with that dimension's size as many as there are indices."""
     dim = wrap_dim(dim, self._raw.ndim)
     shape, strides = [*self._raw.shape], [*self.stride()]
-    if shape and not shape[dim] and index._raw.dtype == np.int64 and index._raw.ndim < 2:
+    if shape and not shape[dim] and index._raw.ndim < 2:
         shape[dim], strides[dim] = index._raw.size, 0
         check_bounds(self, Geometry(tuple(shape), tuple(strides), self._offset))
 
@@ -309,13 +333,9 @@ def _index_fill(call, self, dim, index, value):
             )
     else:
         op = index_fill_scalar
-    _check_dtype(index._raw)
-    is_complex = value.is_complex() if op is index_fill_tensor else isinstance(value, complex)
-    if is_complex and not self.is_complex():
-        raise RuntimeError(
-            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-        )
-    _check_restrided(self, dim, index)
+    number = value._raw if isinstance(value, Tensor) else value
+    if index._raw.dtype == np.int64 and not _loses_imaginary_part(self._raw, number):
+        _check_restrided(self, dim, index)
     return call(op)(self, dim, index, value)
 
 
@@ -336,17 +356,49 @@ def index_fill_(self, dim, index, value):
 
 # -- batches ------------------------------------------------------------------------------------
 
-for _op in (index_add, index_fill_scalar):
-    _op.batches(functools.partial(vmap_rules.indexed, _op))
+index_add.batches(functools.partial(indexed, index_add))
+
+
+@index_fill_scalar.batches
+@index_fill_tensor.batches
+def _index_fill_of_batch(args, level):
+    """A copy, which is written in place: by one index for all examples where each has its own
+    (ATen/functorch/BatchRulesScatterOps.cpp)."""
+    input, dim, index, value = args
+    rank, dim = input._raw.ndim, wrap_dim(dim, input._raw.ndim)
+    copy = input._over(input._value.clone()) if is_at(input, level) else input.clone()
+    whole = ensured(copy, level)
+    if is_at(value, level):
+        index, values = ensured(index, level), fronted(value, level)
+        for i in range(level.size):
+            whole.select(0, i).index_fill_(dim, index.select(0, i), values.select(0, i))
+        return hide(whole, level)
+    if not is_at(index, level):
+        return hide(_filled_in_place(whole, rank, dim + 1, index, value), level)
+    places = fronted(index, level)
+    whole = whole if is_at(input, level) else whole.clone()
+    if not rank:
+        return hide(_filled_in_place(whole, rank, 1, places.reshape(-1), value), level)
+    steps = FUNCTIONS["arange"](level.size, dtype=index.dtype).unsqueeze(-1)
+    places = places if index._raw.ndim else places.unsqueeze(-1)
+    places = places.add(steps, alpha=whole._raw.shape[dim + 1])
+    whole = merged(whole, 0, dim).index_fill_(dim, merged(places, 0, 0), value)
+    return hide_at(unfolded(whole, dim, level.size), dim, level)
+
+
+def _filled_in_place(tensor, rank: int, dim: int, index, value):
+    if rank:
+        return tensor.index_fill_(dim, index, value)
+    return tensor.unsqueeze_(-1).index_fill_(dim, index, value).squeeze_(-1)
 
 
 @index_copy.batches
 def _index_copy_of_batch(args, level):
     """`scatter` (ATen/functorch/BatchRulesScatterOps.cpp)."""
     input, dim, index, source = args
-    if not input._raw.ndim or source._raw.ndim != input._raw.ndim:
+    if source._raw.ndim != input._raw.ndim:
         return NotImplemented
-    return input.scatter(dim, vmap_rules.along(index, dim, input), source)
+    return input.scatter(dim, along(index, dim, input), source)
 
 
 index_add.on_large_meta(like_first)

@@ -118,6 +118,7 @@ def masked_fill(input, mask, value):
 def masked_fill_(self, mask, value):
     """`masked_fill` in place (torch.Tensor.masked_fill_)."""
     if not (isinstance(value, Tensor) and value._raw.ndim):
+        require_mask(mask._raw)
         broadcast_shapes(self._raw.shape, mask._raw.shape)
     return _masked_fill(lambda op: op.inplace, self, mask, value)
 
@@ -174,7 +175,8 @@ tensor_ops.masked_select_backward = _masked_select_backward
 def _select_of_batch(args, level):
     if is_at(args[1], level):
         raise RuntimeError(_BATCHED_MASK)
-    return NotImplemented
+    value = vmap_rules.padded(args[0], max(args[0]._raw.ndim, args[1]._raw.ndim), level)
+    return vmap_rules.hide(masked_select(value, args[1]).view(level.size, -1), level)
 
 
 masked_select.gradient(

@@ -9,13 +9,13 @@ second (scatter_reduce_backward).
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
+from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex, not_implemented
@@ -127,9 +127,7 @@ def index_reduce(
     """
     _check_reduction(reduce)
     dim = check_slices("index_reduce_", self, dim, index, source)
-    warnings.warn(
-        "index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=4
-    )
+    warn_after_pass("index_reduce() is in beta and the API may change at any time.", stacklevel=4)
     if self.dtype.kind == "c" and reduce in _EXTREMA:
         raise not_implemented(f"{_EXTREMA[reduce].__name__}_cpu", BY_NUMPY[self.dtype])
     result, places = np.array(with_dims(self)), with_dims(index)

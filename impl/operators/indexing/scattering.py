@@ -136,6 +136,23 @@ scatter_value.forward("reapplied", value=0)
 scatter_value.gradient(self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0))
 
 
+def _warn_of_reduce(source, reduce) -> None:
+    if reduce is not None and isinstance(source, (Tensor, np.ndarray, np.generic)):
+        warnings.warn(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+            "reduction options.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _reduce_meta(self, dim, index, src, reduce):
+    """The meta function of scatter(reduce=...)."""
+    _warn_of_reduce(src, reduce)
+    return scatter_meta(self, dim, index, src)
+
+
 def _reducing(name: str, aten: str, annotation: str):
     """The operator of scatter(reduce=...), which has no derivative: its node raises in backward."""
 
@@ -153,7 +170,7 @@ def _reducing(name: str, aten: str, annotation: str):
         torch_name=aten,
         memory=MemoryOverlap(disjoint="late", copied=True),
     )(kernel)
-    op.structured(scatter_meta)
+    op.structured(_reduce_meta)
     refuse = no_derivative(aten)
     op.gradient(self=refuse, index=refuse)
     if annotation == "Array":
@@ -179,17 +196,6 @@ def _variant(suffix: str, source, reduce):
     return reducing[suffix], (source, reduce)
 
 
-def _warn_of_reduce(source, reduce) -> None:
-    if reduce is not None and isinstance(source, Tensor):
-        warnings.warn(
-            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
-            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
-            "reduction options.",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
 @function("scatter")
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """A copy with `src` (a tensor or a number) written at `index` along `dim` (torch.scatter).
@@ -198,9 +204,9 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     out of range, shapes that do not fit, and another dtype.
     """
     source = value if src is None else src
-    _warn_of_reduce(source, reduce)
     op, rest = _variant("", source, reduce)
     if out is None:
+        _warn_of_reduce(source, reduce)
         return op(input, dim, index, *rest)
     return op.call_out(out, (input, dim, index, *rest))
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, REDUCED, bool_, float32
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, bool_, float32
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, operator
@@ -206,8 +206,9 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     if kind.numpy in REDUCED:
         query, key, value = (tensor.to(float32) for tensor in (query, key, value))
     root = math.sqrt(_scale(scale, query._raw))
-    query = tensor_ops.mul_scalar(query, root)
-    scores = FUNCTIONS["matmul"](query, tensor_ops.mul_scalar(key.transpose(-2, -1), root))
+    scaled = tensor_ops.mul_scalar if kind.category >= FLOATING else FUNCTIONS["mul"]  # promotes
+    query, key = (scaled(t, root) for t in (query, key.transpose(-2, -1)))
+    scores = FUNCTIONS["matmul"](query, key)
     if mask is not None:
         scores.add_(_added_mask(mask, query))
     weights = safe_softmax(scores, -1)
@@ -266,8 +267,12 @@ def scaled_dot_product_attention(
     if 0 in (*query._raw.shape[:-1], *key._raw.shape[:-1], *value._raw.shape):
         zeros = query.new_zeros((*query._raw.shape[:-1], value._raw.shape[-1]))
         nothing = query.sum() + key.sum() + value.sum()
-        return zeros + tensor_ops.mul_scalar(nothing, 0.0)
+        return zeros + tensor_ops.mul_scalar(nothing, 0)
     if takes_flash(*operands, attn_mask, dropout_p, enable_gqa):
+        if dropout_p != 0:  # negative, or not a number
+            raise RuntimeError(
+                "scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0"
+            )
         return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
     if enable_gqa and any(query.size(-3) % t.size(-3) for t in (key, value)):
         raise RuntimeError(

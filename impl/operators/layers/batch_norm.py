@@ -15,7 +15,7 @@ from impl.dispatch.gradient_plan import OfArguments
 from impl.dispatch.not_implemented import (
     no_derivative,
     refuse_gradient,
-    refuse_integers,
+    require_floating,
     require_scalar_type,
 )
 from impl.kernels.reduced_precision import widened
@@ -56,9 +56,10 @@ def native_batch_norm(
     momentum,
     eps,
 ) -> tuple:
-    refuse_integers(input, "batch_norm")
+    require_floating(input, "batch_norm")
     check_mixed(input, weight, bias, running_mean, running_var)
-    _check_statistics(running_mean, running_var)
+    if input.size:
+        _check_statistics(running_mean, running_var)
     check_parameters(input, "batch_norm", weight, bias, running_mean, running_var)
     count = input.shape[1]
     weight, bias, running_mean, running_var = (
@@ -76,9 +77,10 @@ def native_batch_norm(
         saved = mean.astype(kind, copy=False), invstd.astype(kind, copy=False)
         mean, invstd = map(widened, saved)
     else:
+        saved = np.empty(0, kind), np.empty(0, kind)
+        if not input.size:  # whatever the statistics are
+            return formatted_as(np.empty(input.shape, input.dtype), input), *saved
         mean, invstd = _running(running_mean, running_var, wide, eps)
-        nothing = np.empty(0, kind)
-        saved = nothing, nothing.copy()
     result = normalized(input, mean, invstd, weight, bias)
     return formatted_as(result.astype(input.dtype, copy=False), input), *saved
 
@@ -313,8 +315,11 @@ def instance_norm(
     rows = input.contiguous().view(1, input.size(0) * input.size(1), *shape[2:])
     weight, bias = (v if v is None else v.repeat(shape[0]) for v in (weight, bias))
     kind = input.dtype if weight is None else weight.dtype
+    # ATen looks at the dtype of the mean only, and then casts both.
+    cast = running_mean is not None and running_mean.dtype is not kind
     mean, var = (
-        v if v is None else v.to(kind).repeat(shape[0]) for v in (running_mean, running_var)
+        v if v is None else (v.to(kind) if cast else v).repeat(shape[0])
+        for v in (running_mean, running_var)
     )
     _check_counts(rows, weight, bias, mean, var, use_input_stats)
     result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)

@@ -63,14 +63,16 @@ def _channel_sums(values: np.ndarray, layout: np.ndarray) -> np.ndarray:
 
 
 def batch_statistics(input: np.ndarray, eps) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The mean of each channel, its sum of squared deviations and its inverse deviation."""
+    """The mean of each channel, its sum of squared deviations and its inverse deviation; for memory
+    that is not one piece floats are summed, and the sum is left, in double precision."""
     x = widened(input)
-    number = x.dtype.type
     count = x.size // x.shape[1]
     if _is_whole(input):
         mean = (_channel_sums(x, input) / count).astype(x.dtype)
     else:
         mean = x.mean(reduced_dims(x.ndim), dtype=x.dtype)
+        x = x.astype(np.float64) if input.dtype == np.float32 else x
+    number = x.dtype.type
     deviation = x - channels(mean, x.ndim)
     total = _channel_sums(np.square(deviation, out=deviation), input).astype(x.dtype)
     wide = np.float64 if input.dtype == np.float32 else x.dtype
@@ -79,7 +81,7 @@ def batch_statistics(input: np.ndarray, eps) -> tuple[np.ndarray, np.ndarray, np
     spread = (total / number(count)).astype(wide) + np.dtype(wide).type(eps)
     if input.dtype == bfloat16.numpy:
         spread = spread.astype(input.dtype).astype(x.dtype)
-    invstd = (1 / np.sqrt(spread)).astype(x.dtype)
+    invstd = (1 / np.sqrt(spread)).astype(mean.dtype)
     if not eps:
         invstd[total == 0] = 0
     return mean, total, invstd
@@ -92,9 +94,8 @@ def normalized(input: np.ndarray, mean, invstd, weight, bias) -> np.ndarray:
         value = (x - channels(mean, x.ndim)) * channels(invstd, x.ndim)
         if weight is not None:
             value *= channels(widened(weight), x.ndim)
-        if bias is not None:
-            value += channels(widened(bias), x.ndim)
-        return value
+        # A missing bias is a zero, so the result is never minus zero.
+        return value + (x.dtype.type(0) if bias is None else channels(widened(bias), x.ndim))
     scale = invstd if weight is None else invstd * widened(weight)
     shift = product_plus(-mean, scale, 0 if bias is None else widened(bias))
     return product_plus(x, channels(scale, x.ndim), channels(shift, x.ndim))

@@ -91,6 +91,8 @@ def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps,
     settings = (input, weight, mean, rstd, N, C, HxW, group, needs)
     to_input = to_weight = to_bias = None
     if of_result is not None:
+        if not F.records and F.dtype_of(input) != F.dtype_of(of_result):
+            raise RuntimeError("Expected scalar types of X and dY are same.")
         if weight is not None and not F.records:
             require_scalar_type(weight, mean.dtype)
         if F is not array_ops and not STATE.enabled:
@@ -214,4 +216,6 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     sizes of the weight and the bias; IndexError for less than two dimensions.
     """
     sizes = (input.size(0), input.size(1), math.prod(input._raw.shape[2:]))
+    raws = (None if value is None else value._raw for value in (weight, bias))
+    _check_sizes(input._raw, *raws, *sizes, num_groups, eps)  # before anything is saved
     return native_group_norm(input, weight, bias, *sizes, num_groups, eps)[0]

@@ -38,6 +38,7 @@ from impl.operators.layers.normalization import (
 )
 from impl.operators.layers.normalized_rows import Rows, row_curvature, row_gradient, row_slope
 from impl.operators.pointwise.arithmetic import add_scalar
+from impl.tensor.batched_tensor import levels_of
 from impl.tensor.tensor import Tensor
 
 # -- over the last dimensions -------------------------------------------------------------------
@@ -253,7 +254,8 @@ def _check_parameters(normalized_shape, weight, bias) -> None:
 
 
 def _check_input(input, normalized_shape, separator: str) -> None:
-    shape = input._raw.shape
+    # The batching rule has no check: ATen's sees the mapped dimensions in front.
+    shape = (*(level.size for level in levels_of(input)), *input._raw.shape)
     if shape[max(len(shape) - len(normalized_shape), 0) :] != normalized_shape:
         expected = separator + ", ".join(map(str, normalized_shape))
         raise RuntimeError(

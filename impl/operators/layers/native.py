@@ -36,14 +36,13 @@ def _prepare_outputs(
     """Resize `out=`: the result before the dtypes of the operands are looked at, the statistics in
     training before those of `out=` are."""
     batch_norm.check_pair(running_mean, running_var)
-    _check_normalised(input, running_mean, running_var, training)
     fit(out[0], input._raw.shape)
-    given = (weight, bias, running_mean, running_var)
-    refuse_integers(input._raw, "batch_norm")
-    refuse_complex(input._raw, "batch_norm")
-    check_mixed(input._raw, *(None if value is None else value._raw for value in given))
+    _check_dtypes(input, weight, bias, running_mean, running_var)
+    if training:
+        _check_elements(input)
+    channels = input.size(1 if training else 0)
     for one in out[1:] if training else ():
-        fit(one, (input._raw.shape[1],))
+        fit(one, (channels,))
     if training and (weight is None or weight.dtype is input.dtype):
         for one in out[1:]:
             check_same(_ANOTHER, one, input.dtype)
@@ -68,25 +67,41 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     (torch.native_batch_norm). Raises RuntimeError for no elements in training, ValueError for no
     running statistics otherwise."""
     batch_norm.refuse_gradients(running_mean, running_var)
-    _check_normalised(input, running_mean, running_var, training)
+    _check_normalised(input, weight, bias, running_mean, running_var, training)
     return batch_norm.native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
 
 
-def _check_normalised(input, running_mean, running_var, training: bool) -> None:
-    """Raise what `native_batch_norm` raises for sizes and for statistics that are missing."""
+def _check_normalised(input, weight, bias, running_mean, running_var, training: bool) -> None:
+    """Raise what `native_batch_norm` raises for sizes and for statistics that are missing; in
+    training the sizes are looked at before the dtypes."""
     for name, value in (("running_mean", running_mean), ("running_var", running_var)):
         if value is None and not training:
             raise ValueError(f"{name} must be defined in evaluation mode")
     if not input._raw.ndim:
         raise RuntimeError(messages.NEGATIVE_CAPACITY)
-    input.size(1)
+    if training:
+        input.size(1)
     batch_norm.check_pair(running_mean, running_var)
-    if training and not input._raw.size:
+    if training:
+        _check_elements(input)
+    else:
+        _check_dtypes(input, weight, bias, running_mean, running_var)
+        input.size(1)
+
+
+def _check_elements(input) -> None:
+    if not input._raw.size:
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
         )
+
+
+def _check_dtypes(input, *parameters) -> None:
+    refuse_integers(input._raw, "batch_norm")
+    refuse_complex(input._raw, "batch_norm")
+    check_mixed(input._raw, *(None if value is None else value._raw for value in parameters))
 
 
 @operator(node="NativeDropoutBackwardBackward0", function=False, method=False, elementwise=True)

@@ -56,7 +56,7 @@ def _check_weights(w_ih: Tensor, w_hh: Tensor, gates: int, width: int) -> None:
             )
 
 
-@function(method=False, batching="no_rule")
+@function(method=False, batching="composed_no_rule")
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of an LSTM: (N, input), two states (N, hidden) and the weights of four gates, give
     the next states (torch.lstm_cell). Raises RuntimeError for states of other sizes."""
@@ -85,7 +85,7 @@ def _cell(name: str, mode: str):
     cell.__name__ = cell.__qualname__ = name
     cell.__doc__ = f"""One step: (N, input), a state (N, hidden) and the weights give the next state
     (torch.{name}). Raises RuntimeError for a state of another size."""
-    return function(name, method=False, batching="fallback")(cell)
+    return function(name, method=False, batching="composed_fallback")(cell)
 
 
 gru_cell = _cell("gru_cell", "GRU")
@@ -205,8 +205,8 @@ def _stacked(lasts):
 def _packed_lstm(data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional):
     """An LSTM over packed sequences (steps, input): packed output and two last states; see
     `_plain_lstm`."""
-    projected = _is_projected(hx)
     _check_batch_sizes(batch_sizes)
+    projected = _is_projected(hx)
     if fits_recurrent_layer(data, params) and not projected:
         require_scalar_type(batch_sizes._raw, int64.numpy)
         sizes = {*batch_sizes._raw.tolist()}

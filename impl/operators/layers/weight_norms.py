@@ -78,7 +78,7 @@ def _weight_norm_interface(v, g, dim=0):
     return weight_norm_interface(v, g, dim)
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def _weight_norm(v, g, dim=0) -> Tensor:
     """`v` with norms `g` of its slices along `dim`, or of the whole for -1; `g` has one element
     for each (torch._weight_norm). Raises RuntimeError where the two differ in dtype."""

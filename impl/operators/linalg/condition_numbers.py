@@ -9,10 +9,9 @@ import numpy as np
 from impl.core.dtypes import real_of
 from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
-from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import check_castable, copy_out
 from impl.operators.linalg import lapack
-from impl.operators.linalg.linear_systems import linalg_inv_ex
+from impl.operators.linalg.linear_systems import inv_ex
 from impl.operators.linalg.norms import matrix_norm
 from impl.operators.linalg.singular_values import svdvals
 from impl.tensor.tensor import Tensor, new
@@ -54,8 +53,7 @@ def _condition_number(A: Tensor, p) -> Tensor:
     if p == "nuc":
         values = svdvals(A)
         return values.sum(-1) * values.reciprocal().sum(-1)
-    check_floating("linalg.inv", A._raw, low_precision=False)
-    inverse, infos = linalg_inv_ex(A)
+    inverse, infos = inv_ex(A)
     # torch overwrites inverses of singular matrices in place, after the inverse was saved; backward
     # through these norms therefore raises.
     inverse.masked_fill_((infos > 0).unsqueeze(-1).unsqueeze(-1), math.inf)

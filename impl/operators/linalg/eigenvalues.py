@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 
+from impl.core import inference_mode
 from impl.core.dtypes import FLOATING, bfloat16, float16
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
@@ -48,7 +49,9 @@ tensor_ops.solution = lambda A, B: solve(A, B)
 # -- general matrices ---------------------------------------------------------------------------
 
 
-@lapack.factorisation("LinalgEigBackward0", "eigenvalues", "eigenvectors")
+@lapack.factorisation(
+    "LinalgEigBackward0", "eigenvalues", "eigenvectors", writes=1, written_by="linalg_eig"
+)
 def linalg_eig(self: Array) -> tuple:
     values, vectors = np.linalg.eig(lapack.widened(self))
     kind = _complex(self)
@@ -146,7 +149,7 @@ def eigvals(A, *, out=None):
     return eig(A)[0] if differentiated(A) else _values(A)
 
 
-@batching_rules.physical
+@batching_rules.fronted
 def _values(A: Tensor, out=None) -> Tensor:
     """The eigenvalues alone; NaN for a matrix that is not finite."""
     _check_general("linalg.eigvals", A, out)
@@ -154,7 +157,11 @@ def _values(A: Tensor, out=None) -> Tensor:
     finite = np.isfinite(matrices).all((-2, -1), keepdims=True)
     values = np.linalg.eigvals(np.where(finite, matrices, 0)).astype(_complex(A._raw))
     values[~finite[..., 0, 0]] = complex(np.nan, np.nan)
-    return new(values)
+    result = new(values)
+    # torch resizes the result, and makes that of real matrices of real numbers.
+    for _ in range((values.shape != (0,)) + (not A.is_complex())):
+        inference_mode.count_made(A, result)
+    return result
 
 
 def _store_values(name: str, out, result: Tensor):

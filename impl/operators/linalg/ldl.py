@@ -96,10 +96,14 @@ def _check_infos(name: str, infos: Tensor) -> None:
     every = np.reshape(physical(infos)._raw, -1)
     wrong = every[every != 0]
     if wrong.size:
-        raise RuntimeError(f"{name}: Unknown error code: {wrong[0]}.")
+        raise RuntimeError(
+            'false INTERNAL ASSERT FAILED at "/__w/pytorch/pytorch/aten/src/ATen/native/'
+            'BatchLinearAlgebra.cpp":1677, please report a bug to PyTorch. '
+            f"{name}: Unknown error code: {wrong[0]}."
+        )
 
 
-@lapack.factorisation("NotImplemented")
+@lapack.factorisation("NotImplemented", batching="fallback")
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian) -> Array:
     def solve(LD, pivots, B):
         return _routine("trs", B, hermitian)(LD, pivots, B, True, True)

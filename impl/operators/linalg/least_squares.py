@@ -11,6 +11,7 @@ import math
 import numpy as np
 import scipy.linalg
 
+from impl.core.grad_mode import no_grad
 from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import strided, unboxed
@@ -18,6 +19,7 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import check_castable, fit, named_out, store
+from impl.dispatch.vmap_rules import hide, padded_example
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import is_vector
 from impl.operators.linalg.pseudoinverse import pinv_gradient, pinv_tangent
@@ -120,6 +122,17 @@ def _backward(F, grads, self, b, solution, needs):
     return to_A, to_B
 
 
+@linalg_lstsq.batches
+def _lstsq_of_batch(args, level):
+    """Results that are not computed, which are empty, are not batched."""
+    A, b, *settings = args
+    rank = max(A._raw.ndim, b._raw.ndim)
+    operands = [padded_example(one, rank, level) for one in (A, b)]
+    solution, *rest = linalg_lstsq(*operands, *settings)
+    computed = [one if one._raw.shape == (0,) else hide(one, level) for one in rest]
+    return (hide(solution, level), *computed)
+
+
 def _solution_tangent(F, self_t, self, b_t, b):
     vector = is_vector(tuple(self.shape), tuple(b.shape))
     if vector:
@@ -187,7 +200,8 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
         for i in (0, 2)
     ):
         fit(out[0], result.solution._raw.shape)  # by way of a copy, and so row-major
-    return store("linalg_lstsq", out, result)
+    with no_grad():  # `named_out` has refused gradients
+        return store("linalg_lstsq", out, result)
 
 
 def _check(A, b, A_name: str, b_name: str) -> None:

@@ -15,6 +15,8 @@ from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
     norm_tangent,
+    norm_writes,
+    norm_written_by,
     raw_norm,
 )
 from impl.tensor.tensor import Tensor
@@ -30,7 +32,13 @@ def require_real_or_complex(kind) -> None:
 
 
 @operator(
-    node="NormBackward1", function=False, method=False, layout_sensitive=True, batching="dims"
+    node="NormBackward1",
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    writes=norm_writes,
+    written_by=norm_written_by,
+    batching="dims",
 )
 def norm_dims(self: Array, p, dim, keepdim) -> Array:
     require_real_or_complex(self.dtype)
@@ -49,7 +57,14 @@ norm_dims.forward(
 )
 
 
-@operator(node="NormBackward0", function=False, method=False, layout_sensitive=True)
+@operator(
+    node="NormBackward0",
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    writes=norm_writes,
+    written_by=norm_written_by,
+)
 def norm_all(self: Array, p) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), None, False)
@@ -106,17 +121,17 @@ def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
     if dim is None:
         dim = (-2, -1)
     check_norm(input)
+    dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
+    result = matrix_norm(input, "nuc", dims, keepdim)
     if isinstance(out, Tensor) and out.dtype is not (expected := real_of(input.dtype)):
         raise RuntimeError(
             f"linalg.matrix_norm expected out tensor dtype {expected.legacy} but got: "
             f"{out.dtype.legacy}"
         )
-    dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
-    result = matrix_norm(input, "nuc", dims, keepdim)
     return result if out is None else copy_out("nuclear_norm", out, result)
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def norm_except_dim(v, pow=2, dim=0):
     """The norm over all dimensions but one, which is kept; over all for -1
     (torch.norm_except_dim)."""

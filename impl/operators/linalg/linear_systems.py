@@ -14,10 +14,10 @@ from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
-from impl.dispatch.batching_rules import by_example
 from impl.dispatch.definition import Array, function, owned
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import named_out, set_output, stored
+from impl.dispatch.vmap_rules import example, hide, padded_example
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.operators.linalg.matrices import differentiated
 
@@ -38,6 +38,18 @@ def linalg_solve_ex(A: Array, B: Array, left) -> tuple:
     LU, pivots, infos = lu.factored(A)
     result = lu_systems.solved(LU, pivots, B[..., None] if vector else B, left)
     return lapack.vectors(result[..., 0]) if vector else result, LU, pivots, infos
+
+
+@linalg_solve_ex.batches
+def _solve_of_batch(args, level):
+    """A of each example that is row-major is copied, so that all are (BatchRulesLinearAlgebra)."""
+    A, B, left = args
+    rank, vectors = max(A._raw.ndim, B._raw.ndim), A._raw.ndim > B._raw.ndim
+    matrices = padded_example(A, rank, level)
+    if example(A, 0, level).is_contiguous() and not A.is_complex():
+        matrices = matrices.contiguous()
+    right = padded_example(B, rank - vectors, level)
+    return hide(linalg_solve_ex(matrices, right, left), level)
 
 
 def _solved_adjoint(A, LU, pivots, right, left, adjoint):
@@ -93,7 +105,6 @@ linalg_solve_ex.differentiable("result").forward(result=_solve_tangent)
 Solved = return_type("linalg_solve_ex", "result", "info")
 
 
-@by_example
 @named_out("_linalg_solve_ex", outputs=(0,))
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """X with A X = B, or X A = B, for matrices and, by their shape, vectors, with error codes
@@ -121,7 +132,8 @@ def _prepare_solution(A, B, left: bool, out) -> None:
             f"{A.dtype.legacy} and B of type {B.dtype.legacy} instead"
         )
     vector = is_vector(first.shape, second.shape)
-    lapack.check_equation("linalg.solve", first, second[..., None] if vector else second, left)
+    right = tensor_ops.unsqueeze(B.detach(), -1)._raw if vector else second
+    lapack.check_equation("linalg.solve", first, right, left)
     if vector and not left:
         raise RuntimeError(
             "linalg.solve: Vector broadcasting of the left hand side is not supported for "
@@ -178,14 +190,18 @@ linalg_inv_ex.differentiable("inverse").gradient(
 Inverted = return_type("linalg_inv_ex", "inverse", "info")
 
 
+def _inverted(A):
+    lapack.check_square("linalg.inv", A._raw)
+    not_implemented.check_floating("linalg.inv", A._raw, low_precision=False)
+    return Inverted(linalg_inv_ex(A))
+
+
 @fp32
 @named_out("linalg_inv_ex", outputs=(0,))
 def inv_ex(A, *, check_errors=False, out=None):
     """The inverse of square matrices, with error codes (torch.linalg.inv_ex). `info` and errors as
     `solve_ex`; half precision is refused too."""
-    lapack.check_square("linalg.inv", A._raw)
-    not_implemented.check_floating("linalg.inv", A._raw, low_precision=False)
-    result = Inverted(linalg_inv_ex(A))
+    result = _inverted(A)
     if check_errors:
         lapack.check_infos("linalg.inv_ex", result.info)
     return stored("linalg_inv_ex", out, result)
@@ -198,7 +214,7 @@ def inv(A, *, out=None):
 
     Raises LinAlgError for a singular matrix, RuntimeError as `inv_ex`.
     """
-    result, infos = inv_ex(A)
+    result, infos = _inverted(A)
     result = stored("linalg_inv_ex", out, result)  # also of a matrix that is refused as singular
     lapack.check_infos("linalg.inv", infos)
     return result

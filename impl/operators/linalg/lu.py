@@ -13,6 +13,7 @@ import numpy as np
 
 from impl.core.dims import existing_dim
 from impl.core.dtypes import int32
+from impl.core.grad_mode import no_grad
 from impl.core.return_types import return_type
 from impl.core.state import STATE
 from impl.core.strides import unboxed
@@ -43,9 +44,33 @@ def factored(A, pivot=True):
             )
         getrf = lapack.lapack("getrf", A.dtype)
         for i in np.ndindex(infos.shape):
-            factors[i], pivots[i], infos[i] = getrf(factors[i], True)
+            routine = getrf if np.isfinite(factors[i]).all() else _eliminated
+            factors[i], pivots[i], infos[i] = routine(factors[i], True)
     pivots += 1
     return factors, pivots, unboxed(infos)
+
+
+def _eliminated(matrix, overwrite: bool):
+    """`getrf` of a matrix with elements that are not finite, in the order of LAPACK's reference;
+    blocked algorithms spread NaN in other ways."""
+    steps = min(matrix.shape)
+    pivots, info = np.zeros(steps, np.int32), 0
+    for step in range(steps):
+        pivots[step] = row = step + _place_of_largest(matrix[step:, step])
+        matrix[[step, row]] = matrix[[row, step]]
+        below = matrix[step + 1 :, step]
+        if matrix[step, step] != 0:
+            below /= matrix[step, step]
+        elif not info:
+            info = step + 1
+        matrix[step + 1 :, step + 1 :] -= np.outer(below, matrix[step, step + 1 :])
+    return matrix, pivots, info
+
+
+def _place_of_largest(column) -> int:
+    """BLAS's amax: nothing is larger than a NaN in the first place, and no other NaN is large."""
+    sizes = np.abs(column.real) + np.abs(column.imag)
+    return 0 if np.isnan(sizes[0]) else int(np.nanargmax(sizes))
 
 
 def permutations(pivots, rows: int, dtype):
@@ -82,7 +107,7 @@ def triangles(LU):
     outputs=("P", "L", "U"),
     function=False,
     method=False,
-    batching="leading",
+    batching="fallback",
 )
 def linalg_lu_plu(A: Array, pivot) -> tuple:
     LU, pivots, _ = factored(A, pivot)
@@ -189,7 +214,8 @@ def lu(A, *, pivot=True, out=None):
         for one, shape in zip(out, ((rows, rows), (rows, k), (k, columns)), strict=True):
             set_output(one, (*batch, *shape), A._raw.dtype)
     result = Factors(linalg_lu_plu(A, pivot))
-    return stored("linalg_lu", out, result)
+    with no_grad():  # `named_out` has refused gradients
+        return stored("linalg_lu", out, result)
 
 
 def _check(name: str, A) -> None:

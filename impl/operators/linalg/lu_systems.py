@@ -139,7 +139,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     return stored("linalg_lu_solve", out, result)
 
 
-@function("lu_solve")
+@function("lu_solve", batching="composed_fallback")
 @fp32
 def solve_packed(input, LU_data, LU_pivots, *, out=None):
     """`lu_solve` with its arguments in another order (torch.lu_solve). Warns that it is

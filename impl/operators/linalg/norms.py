@@ -64,6 +64,26 @@ def _is_single(shape, axes) -> bool:
     return axes != () and all(shape[d] == 1 for d in (range(len(shape)) if axes is None else axes))
 
 
+def norm_writes(args) -> int:
+    """How often ATen's kernel writes to a norm: once, if it is that of nothing or of single numbers
+    (see `raw_norm`)."""
+    shape = args[0]._raw.shape
+    return int(0 in shape or _is_of_single_numbers(args))
+
+
+def norm_written_by(args) -> str | None:
+    """The operator by which it does; dimensions that are not kept it squeezes, which gives a tensor
+    that does not require grad."""
+    keepdim = len(args) > 3 and args[3]
+    by_abs = keepdim and args[1] and args[0]._raw.size and _is_of_single_numbers(args)
+    return "abs" if by_abs else None
+
+
+def _is_of_single_numbers(args) -> bool:
+    shape, dim = args[0]._raw.shape, args[2] if len(args) > 2 else None
+    return _is_single(shape, wrap_dims(dim, len(shape)) if dim else None)
+
+
 def require_identity(raw, order: float, dim) -> None:
     """Raise RuntimeError when an empty reduction has no value: orders below zero, and infinity."""
     if raw.size or not (order < 0 or order == math.inf):
@@ -87,6 +107,8 @@ def require_identity(raw, order: float, dim) -> None:
     function=False,
     method=False,
     layout_sensitive=True,
+    writes=norm_writes,
+    written_by=norm_written_by,
     batching="dims",
 )
 def vector_norm_dims(self: Array, ord, dim, keepdim, dtype=None) -> Array:
@@ -243,17 +265,9 @@ def _copy_norm(name: str, out, result: Tensor):
     return copy_out(name, out, result)
 
 
-@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm, derived=False)
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
-    """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
-    (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
-    (torch.linalg.matrix_norm).
-
-    Raises RuntimeError for other orders and ranks.
-    """
-    if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
-        shown = ord if isinstance(ord, str) else f"{ord:g}"
-        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
+def matrix_dims(A, dim) -> tuple[int, int]:
+    """The two dimensions of matrices, counted from the first. Raises RuntimeError for another
+    number of them, twice the same one, and a tensor of fewer dimensions or of integers."""
     _require_floating("linalg.matrix_norm", A)
     if A._raw.ndim < 2:
         raise RuntimeError(
@@ -266,6 +280,21 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     first, second = (wrap_dim(d, A._raw.ndim) for d in dim)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({first}, {second})")
+    return first, second
+
+
+@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm, derived=False)
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
+    (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
+    (torch.linalg.matrix_norm).
+
+    Raises RuntimeError for other orders and ranks.
+    """
+    if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
+        shown = ord if isinstance(ord, str) else f"{ord:g}"
+        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
+    first, second = matrix_dims(A, dim)
     if dtype is not None:
         _check_widening("linalg.matrix_norm", A.dtype, dtype)
     if ord == "fro":

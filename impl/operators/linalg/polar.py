@@ -44,6 +44,7 @@ def linalg_polar(A: Array) -> tuple:
     left, S, right = linalg_svd.kernel(A)
     U = np.matmul(left, right)
     H = np.matmul(right.conj().swapaxes(-1, -2) * S[..., None, :], right)
+    H = (H + H.conj().swapaxes(-1, -2)) * A.real.dtype.type(0.5)  # Hermitian despite the rounding
     return np.ascontiguousarray(U), np.ascontiguousarray(H)
 
 

@@ -14,7 +14,9 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import COMPLEX, FLOATING, REDUCED, real_of
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.state import STATE
 from impl.dispatch.autocast import fp32, lowering
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import refuse_gradient
 from impl.dispatch.out import (
@@ -161,6 +163,11 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     (once `rcond`) times the largest, count as zero. Raises RuntimeError for integers and for less
     than two dimensions; LinAlgError for infinities and NaN.
     """
+    apply = pinv_by_tensor if isinstance(rcond, Tensor) else _pinv
+    return apply(A, rcond, hermitian, atol=atol, rtol=rtol, out=out)
+
+
+def _pinv(A, rcond, hermitian, *, atol, rtol, out):
     # Tolerances that are numbers are those of a composite, whose result is copied.
     numbers = rcond is not None or any(isinstance(t, float | int) for t in (atol, rtol))
     if out is not None:
@@ -187,6 +194,12 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     if out is None:
         return result
     return (copy_out if numbers else store)("linalg_pinv", out, result)
+
+
+@RULES["composed_fallback"]
+def pinv_by_tensor(A, rcond, hermitian, **settings):
+    """`pinv` with a tensor as `rcond`."""
+    return _pinv(A, rcond, hermitian, **settings)
 
 
 @function()
@@ -217,6 +230,12 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
 
     Raises RuntimeError as `pinv`.
     """
+    settings = {"atol": atol, "rtol": rtol, "out": out}
+    ranks = _ranks_of_examples if A._raw.size else _ranks
+    return ranks(A, tol, hermitian, **settings)
+
+
+def _ranks(A, tol, hermitian, *, atol, rtol, out):
     name = "torch.linalg.matrix_rank"
     if out is not None and tol is None:
         _require_sizes(A, atol, rtol)
@@ -237,13 +256,17 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     else:
         ranks = np.zeros(A._raw.shape[:-2], np.int64)
     result = new(np.asarray(ranks))
-    _warn_of_tolerances(A._raw.shape[:-2], result._raw.shape, out)
     if out is not None:
-        fit(out, result._raw.shape)
         if A._raw.size:
             check_out("sum", out, False)
         else:  # which ATen fills
             check_write(out)
+    _warn_of_tolerances(A._raw.shape[:-2], result._raw.shape, out)
+    if out is not None:
         return store("linalg_matrix_rank", out, result)
-    result._storage.version = 1  # torch writes the sum into it
+    if not A._raw.size or STATE.before_write is None:
+        result._storage.version = 1  # torch writes the sum into it, which a dispatch mode hides
     return result
+
+
+_ranks_of_examples = RULES["by_example"](_ranks)

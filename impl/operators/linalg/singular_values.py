@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core import inference_mode
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import named_out, set_output, store_exactly
+from impl.dispatch.out import fit, named_out, refuse_links, set_output, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
 from impl.tensor.tensor import Tensor
-from impl.tensor.write import resize
 
 LinalgSvd = return_type("linalg_svd", "U", "S", "Vh")
 Svd = return_type("svd", "U", "S", "V")
@@ -45,6 +43,10 @@ def linalg_svd(A: Array, full_matrices=False, compute_uv=True, driver=None) -> t
             "because the input matrix contained non-finite values."
         )
     wide = lapack.widened(A)
+    if 1 in A.shape[-2:]:
+        wide = (
+            wide + 0.0
+        )  # by the sign of a zero the LAPACKs of NumPy and torch reflect differently
     real = A.real.dtype
     infinite = np.isinf(wide).any((-2, -1))
     if infinite.any():
@@ -222,10 +224,7 @@ def _set_outputs(out, A, full_matrices: bool) -> None:
         return
     left, right = (rows, columns) if full_matrices else (k, k)
     lapack.set_matrices(out[0], (*batch, rows, left), A.dtype)
-    if out[2]._raw.shape != (*batch, columns, right):  # which is transposed before, in `svd`
-        lapack.set_matrices(out[2], (*batch, right, columns), A.dtype)
-    else:
-        set_output(out[2], out[2]._raw.shape, A.dtype)
+    lapack.set_matrices(out[2], (*batch, right, columns), A.dtype)
     set_output(out[1], (*batch, k), A.real.dtype)
 
 
@@ -267,37 +266,53 @@ def svdvals(A, *, driver=None, out=None):
 
 @function()
 @fp32
-@named_out("_linalg_svd")
 def svd(input, some=True, compute_uv=True, *, out=None):
     """U, S and V with A = U diag(S) V^H, cut to the singular values if `some` (torch.svd).
 
     Without `compute_uv` U and V are square and zeros. Errors as `torch.linalg.svd`.
     """
-    shape = input._raw.shape
     if out is not None:
-        lapack.check_matrices("linalg.svd", input._raw)
+        return _svd_into(out, input, some, compute_uv)
+    shape = input._raw.shape
     if len(shape) < 2:
         raise RuntimeError(
             f"linalg.svd: input should have at least 2 dimensions, but has {len(shape)} dimensions "
             "instead"
         )
-    transposes = 0
-    if out is not None:  # ATen also transposes V, before and after, where it holds matrices
-        transposes = compute_uv + (compute_uv and out[2]._raw.ndim > 1)
     if compute_uv:
-        U, S, Vh = _decomposed(input, not some, True, None, out)
+        U, S, Vh = _decomposed(input, not some, True, None)
     else:
         S = svdvals(input)
         U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)).zero_() for n in shape[-2:])
-    result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
-    if out is None:
-        return result
-    if compute_uv and out[2]._raw.shape != result.V._raw.shape:
-        resize(out[2], result.V._raw.shape, result.V._strides)
-    stored = store_exactly("_linalg_svd", out, result)
-    for _ in range(transposes):
-        inference_mode.count(stored.V)
-    return stored
+    return Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
+
+
+def _svd_into(out, input: Tensor, some: bool, compute_uv: bool):
+    """`svd` with `out=`, by operators that write to these tensors: V is transposed in place before
+    and after it is V^H, also where it is the input."""
+    U, S, V = out
+    if compute_uv:
+        if V._raw.ndim > 1:
+            V.transpose_(-2, -1)
+        refuse_links("_linalg_svd", input, out)
+        decomposed(input, not some, out=out)
+        V.transpose_(-2, -1)
+        if V.is_complex():
+            V.conj_physical_()
+    else:
+        for one in (U, V):
+            if one.dtype is not input.dtype:
+                raise RuntimeError(
+                    f"torch.svd: Expected out tensor to have dtype {input.dtype.legacy} but got "
+                    f"{one.dtype.legacy} instead"
+                )
+        refuse_links("_linalg_svd", input, S)
+        svdvals(input, out=S)
+        *batch, rows, columns = input._raw.shape
+        for one, n in ((U, rows), (V, columns)):
+            fit(one, (*batch, n, n))
+            one.zero_()
+    return Svd.out_type((U, S, V))
 
 
 def singular_norm(A: Tensor, ord, dim: tuple[int, int], keepdim: bool, dtype) -> Tensor:

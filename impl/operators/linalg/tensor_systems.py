@@ -9,6 +9,7 @@ import numpy as np
 from impl.core.dtypes import BOOL, FLOATING, REDUCED, int64
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import function
 from impl.dispatch.out import check_castable, copy_out
 from impl.operators.copies.cat_stack import cat
@@ -52,6 +53,7 @@ def tensorinv(A, ind=2, *, out=None):
     return copy_out("linalg_tensorinv", out, row_major)
 
 
+@RULES["composed_fallback"]
 @fp32
 def tensorsolve(A, B, dims=None, *, out=None):
     """X with `tensordot(A, X, X.ndim) == B` (torch.linalg.tensorsolve).
@@ -94,7 +96,7 @@ def vander(x, *, N=None):
     return cat([ones, powers], -1)
 
 
-@function("vander", method=False, batching="fallback")
+@function("vander", method=False, batching="composed_fallback")
 def _vander(x, N=None, increasing=False):
     """The powers of the elements of a vector, as many as it has or N, the highest first unless
     `increasing` (torch.vander). RuntimeError for other ranks and a negative N."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from impl.core.registry import NATIVE
 from impl.core.state import STATE
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import function, native
 from impl.dispatch.not_implemented import refuse_gradient
 from impl.operators.losses import losses, losses_binary, losses_margin
@@ -73,6 +74,7 @@ def multi_margin_loss(input, target, p, margin, weight, reduction) -> Tensor:
 
 
 @native()
+@RULES["composed_fallback"]
 def multilabel_margin_loss(input, target, reduction) -> Tensor:
     """The mean of max(0, 1 - score of a target + score) over targets and other classes, reduced."""
     return losses_margin.multilabel_margin_loss_forward(input, target, reduction)[0]

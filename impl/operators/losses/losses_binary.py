@@ -8,6 +8,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.messages import SUBTRACT_BOOL, SUBTRACT_BOOLS
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.gradient_plan import OfArguments
@@ -250,8 +251,8 @@ def _writes_with_logits(self, target, weight, pos_weight, reduction) -> int:
 
 def _writes_of_logits(*args):
     # In a recorded backward ATen composes other operators, and writes in place only for the mean.
-    mean = int(args[-1] == MEAN)
-    return lambda _, made: mean if isinstance(made, Tensor) else 2 + _writes_with_logits(*args)
+    mean, times = int(args[-1] == MEAN), 2 + _writes_with_logits(*args)
+    return lambda _, made: mean if isinstance(made, Tensor) and STATE.enabled else times
 
 
 binary_cross_entropy_with_logits.gradient(

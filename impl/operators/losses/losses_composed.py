@@ -45,7 +45,7 @@ def l1_loss(input, target, reduction) -> Tensor:
     return _reduced((input - target).abs(), reduction)
 
 
-@function(method=False)
+@function(method=False, batching="composed_fallback")
 @fp32
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> Tensor:
     """max(0, margin - target * (input1 - input2)), reduced (torch.margin_ranking_loss)."""
@@ -113,7 +113,7 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
     return _reduced(loss, reduction)
 
 
-@function(method=False)
+@function(method=False, batching="composed_fallback")
 @fp32
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=NONE
@@ -143,7 +143,7 @@ def check_triplet(anchor, positive, negative) -> None:
         )
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 @fp32
 def kl_div(input, target, reduction=NONE, *, log_target=False):
     """Divergence of `target` from the distribution whose logarithm is `input`, element by element

@@ -18,7 +18,7 @@ from impl.dispatch.not_implemented import (
     require_full_precision,
     require_scalar_type,
 )
-from impl.kernels.casting import check_numbers
+from impl.kernels.casting import check_numbers, storable
 from impl.operators.losses.losses import MEAN, NONE, of_mean, reduced
 from impl.tensor.memory_overlap import check_cast, check_written
 
@@ -34,6 +34,7 @@ from impl.tensor.memory_overlap import check_cast, check_written
     elementwise=True,
     autocast="fp32",
     reduces=True,
+    batching="fallback",
 )
 def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
     """log(1 + exp(-target * self)), rounded at each step; it overflows as torch's does."""
@@ -221,8 +222,8 @@ def _check_listed(self, target, argument: int) -> None:
         )
     if target.size:
         refuse_complex(target, "min_all")
-    whole = target.astype(np.int64)
-    if target.size and (whole.min() < -1 or whole.max() >= _rows(self).shape[1]):
+        ends = [storable(end, np.dtype(np.int64)) for end in (target.min(), target.max())]
+    if target.size and (ends[0] < -1 or ends[1] >= _rows(self).shape[1]):
         raise RuntimeError(f"argument #{argument} 'target' is out of range")
 
 

@@ -299,10 +299,10 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight, reduction: int, ignore_in
     if goal[1:] != shape[2:]:
         raise RuntimeError(f"Expected target size {[*items]}, got {[*goal]}")
     input, target = input.contiguous(), target.contiguous()
-    size = (1, math.prod(shape[2:])) if input._raw.size else (0, 0)
+    size = (1, math.prod(shape[2:]))
     result = _nll_images(
-        tensor_ops.view(input, (*shape[:2], *size)),
-        tensor_ops.view(target, (shape[0], *size)),
+        tensor_ops.view(input, (*shape[:2], *(size if input._raw.size else (0, 0)))),
+        tensor_ops.view(target, (shape[0], *(size if target._raw.size else (0, 0)))),
         weight,
         reduction,
         ignore_index,

@@ -11,43 +11,37 @@ import scipy.special
 
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import require_floating, require_full_precision
-from impl.kernels import bessel
-from impl.kernels.reduced_precision import at_least_float32
+from impl.kernels import bessel, modified_bessel
 
 _SPECIAL: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "out": True}
-
-_i0 = at_least_float32(scipy.special.i0)
-_i0e = at_least_float32(scipy.special.i0e)
-_i1 = at_least_float32(scipy.special.i1)
-_i1e = at_least_float32(scipy.special.i1e)
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
 def i0(self: Array) -> Array:
     """The modified Bessel function of the first kind of order 0 (torch.special.i0)."""
     require_floating(self, "i0_vml_cpu")
-    return _i0(self)
+    return modified_bessel.i0(self)
 
 
 @operator(node="SpecialI0EBackward0", promote="float", **_SPECIAL)
 def special_i0e(self: Array) -> Array:
     """exp(-|self|) i0(self) (torch.special.i0e)."""
     require_floating(self, "i0e_cpu")
-    return _i0e(self)
+    return modified_bessel.i0e(self)
 
 
 @operator(promote="float", **_SPECIAL)
 def special_i1(self: Array) -> Array:
     """The modified Bessel function of the first kind of order 1 (torch.special.i1)."""
     require_floating(self, "i1_cpu")
-    return _i1(self)
+    return modified_bessel.i1(self)
 
 
 @operator(node="SpecialI1EBackward0", promote="float", **_SPECIAL)
 def special_i1e(self: Array) -> Array:
     """exp(-|self|) i1(self) (torch.special.i1e)."""
     require_floating(self, "i1e_cpu")
-    return _i1e(self)
+    return modified_bessel.i1e(self)
 
 
 # DLMF 10.29: i0' = i1, and i1' = i0 - i1 / x, which is 1/2 at 0; 10.6: j1' = j0 - j1 / x likewise.
@@ -93,10 +87,10 @@ special_i1e.gradient(self=_of_i1e)
 # -- of float32 and float64 only ----------------------------------------------------------------
 
 
-def _special(name: str, function, doc: str, of_x: bool = False):
+def _special(name: str, function, doc: str, of_x: bool = False, batching: str = "front"):
     """Define a function of float32 and float64.
 
-    `of_x`: torch names the parameter `x` instead of `input`.
+    `of_x`: torch names the parameter `x` instead of `input`; `batching` as in `operator`.
     """
 
     def compute(value):
@@ -112,7 +106,8 @@ def _special(name: str, function, doc: str, of_x: bool = False):
     kernel = of_named if of_x else of_self
     kernel.__name__, kernel.__doc__ = f"special_{name}", f"{doc} (torch.special.{name})."
     letters = name.title().replace("_", "")
-    return operator(node=f"Special{letters}Backward0", promote="float", **_SPECIAL)(kernel)
+    facts = {**_SPECIAL, "batching": batching}
+    return operator(node=f"Special{letters}Backward0", promote="float", **facts)(kernel)
 
 
 def _bessel(name: str):
@@ -170,4 +165,4 @@ def _airy(value):
     return np.where((value > 103.892) & np.isfinite(value), found.dtype.type(0), found)
 
 
-_special("airy_ai", _airy, "The Airy function Ai", of_x=True)
+_special("airy_ai", _airy, "The Airy function Ai", of_x=True, batching="fallback")

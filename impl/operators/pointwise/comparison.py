@@ -14,13 +14,15 @@ from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
+from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_meta
 from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.allocation import copied_layout
-from impl.tensor.tensor import Tensor, check_not_traced
+from impl.tensor.tensor import DISPATCHING, Tensor, check_not_traced
+from impl.tensor.torch_dispatch import asks
 
 _COMPARISONS = {
     "eq": (np.equal, "equal to"),
@@ -203,7 +205,7 @@ _bitwise(
 )
 
 
-@operator(elementwise=True, inplace=True, out=True)
+@operator(node="NotImplemented", elementwise=True, inplace=True, out=True)
 def bitwise_not(self: Array) -> Array:
     """Bitwise not; of bools the logical one (torch.bitwise_not)."""
     if self.dtype.kind not in "iub":
@@ -221,6 +223,8 @@ bitwise_not.forward("unknown")
 @function(batching="no_rule")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
+    if DISPATCHING and asks((input, other)):
+        return called_aten("equal", input, other)
     refuse_meta("equal", input, other)
     _refuse_traced("equal", input, other)
     return bool(np.array_equal(input._raw, other._raw))
@@ -249,7 +253,7 @@ def _check_close(input, other, rtol, atol) -> None:
             )
 
 
-@function(batching="fallback")
+@function(batching="composed_fallback")
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |input - other| <= atol + rtol * |other| (torch.isclose).
 
@@ -266,6 +270,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 @function(batching="unsupported")
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
+    if DISPATCHING and asks((input, other)):
+        more = [rtol, atol, equal_nan]
+        while more and more[-1] == (1e-05, 1e-08, False)[len(more) - 1]:
+            more.pop()
+        return called_aten("allclose", input, other, *more)
     _check_close(input, other, rtol, atol)
     _refuse_traced("allclose", input, other)
     every = np.all(close(input, other, rtol, atol, equal_nan)._raw)

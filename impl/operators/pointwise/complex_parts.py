@@ -17,6 +17,7 @@ from impl.tensor.aliases import alias
 from impl.tensor.batched_tensor import physical
 from impl.tensor.geometry import Geometry, geometry, of_pairs
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
+from impl.tensor.memory_overlap import check_memory
 from impl.tensor.tensor import Tensor
 
 
@@ -125,9 +126,20 @@ def conj_physical(input, *, out=None):
     """The conjugate in new memory; a real tensor is returned itself (torch.conj_physical)."""
     if out is not None:
         return store_underived(
-            "aten::conj_physical", (input,), out, lambda: conj_physical_copy(input), _store_copy
+            "aten::conj_physical",
+            (input,),
+            out,
+            lambda: _conjugated_apart(input, out),
+            _store_copy,
         )
     return conj_physical_copy(input) if _is_complex(input) else input
+
+
+def _conjugated_apart(input, out) -> Tensor:
+    """The conjugate of a tensor that shares no part of its memory with `out=`."""
+    if isinstance(out, Tensor):
+        check_memory(out, [input])
+    return conj_physical_copy(input)
 
 
 def _store_copy(name: str, out, result: Tensor):

@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core.dtypes import result_dtype
 from impl.core.registry import tensor_ops
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, alias, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented, refuse_bool
@@ -220,8 +221,10 @@ def _check_modulus(a, b, kernel: str) -> None:
 
 
 def _check_divisor(a, b) -> None:
-    """Raise RuntimeError if an integer is divided by zero."""
+    """Raise RuntimeError if an integer is divided by zero, and before that for two shapes that do
+    not fit."""
     if np.size(a) and not np.all(b):
+        broadcast_shapes(np.shape(a), np.shape(b))
         raise RuntimeError("ZeroDivisionError")
 
 

@@ -61,7 +61,12 @@ def _log_of_sum(a, b, power, log1p, kernel: str):
 
 def _log_of_complex_sum(a, b):
     largest, least = np.where(a.real < b.real, b, a), np.where(a.real < b.real, a, b)
-    return largest + np.log1p(np.exp(least - largest))
+    result = largest + np.log1p(np.exp(least - largest))
+    infinite = np.isinf(a.real) & (a.real == b.real)
+    if infinite.any():  # where the difference is NaN
+        limit = np.where(a.real < 0, least, np.log(np.exp(least) + np.exp(largest)))
+        result = np.where(infinite & ~np.isnan(least), limit, result)
+    return result
 
 
 logaddexp.gradient(

@@ -29,7 +29,7 @@ def _halves(p: int, dtype) -> np.ndarray:
     return (np.arange(1 - p, 1) / 2).astype(dtype)
 
 
-@operator(promote="float", inplace=True, out=True, batching="dims")
+@operator(promote="float", inplace=True, out=True, batching="pointwise")
 def mvlgamma(self: Array, p) -> Array:
     """The logarithm of the multivariate gamma function of dimension p (torch.mvlgamma).
 
@@ -75,9 +75,8 @@ def multigamma_slope(value, p):
 
 def _multigamma_slope(value: Tensor, p) -> Tensor:
     halves = new(_halves(p, value._raw.dtype))
-    return tensor_ops.sum_dim(
-        tensor_ops.digamma(halves + tensor_ops.unsqueeze(value, -1)), -1, False, None
-    )
+    digammas = (halves + tensor_ops.unsqueeze(value, -1)).digamma_()
+    return tensor_ops.sum_dim(digammas, -1, False, None)
 
 
 tensor_ops.multigamma_slope = _multigamma_slope

@@ -38,7 +38,7 @@ def special_ndtri(self: Array) -> Array:
     return scipy.special.ndtri(self)
 
 
-@operator(**_SPECIAL)
+@operator(**_SPECIAL, batching="fallback")
 def special_log_ndtr(self: Array) -> Array:
     """log(ndtr(self)), exact where `ndtr` is nearly 0 or 1 (torch.special.log_ndtr)."""
     require_full_precision(self, "log_ndtr_cpu")

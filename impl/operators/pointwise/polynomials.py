@@ -12,6 +12,7 @@ import numpy as np
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import require_full_precision
 from impl.dispatch.overloads import chosen
+from impl.kernels.fused_multiply_add import product_plus
 
 POLYNOMIALS: dict[str, Any] = {}  # the functions, by their names in torch.special
 
@@ -22,7 +23,8 @@ Step = Callable[[Any, Array, Array, Array], Array]
 class _Polynomial:
     """The polynomials of one family: those of degree 0 and 1, and the recurrence for the others.
 
-    ``step(k, x, q, p)`` is the one of degree k, after q of degree k - 1 and p of k - 2; ``ends``
+    ``step(k, x, q, p)`` is the one of degree k, after q of degree k - 1 and p of k - 2, in which
+    compilers fuse the product with q and the difference; ``ends``
     are the values at -1 and 1, from the degree, where torch does not use the recurrence, and
     ``oscillating`` the form between them, above a degree (torch's `Math.h`).
     """
@@ -73,7 +75,7 @@ def _chebyshev(
     above: int,
     form: Callable[[Array, Array], Array],
 ) -> _Polynomial:
-    return _Polynomial(first, _fused_step, ends, (above, form))
+    return _Polynomial(first, lambda k, x, q, p: product_plus(x + x, q, -p), ends, (above, form))
 
 
 def _rounded(function: np.ufunc) -> Callable[[Array], Array]:
@@ -82,12 +84,6 @@ def _rounded(function: np.ufunc) -> Callable[[Array], Array]:
 
 
 _cos, _sin, _arccos = _rounded(np.cos), _rounded(np.sin), _rounded(np.arccos)
-
-
-def _fused_step(k, x: Array, q: Array, p: Array) -> Array:
-    """2 x q - p, rounded once, as a fused multiply-add is."""
-    wide = np.float64 if x.dtype == np.float32 else x.dtype
-    return ((x + x).astype(wide) * q - p).astype(x.dtype)
 
 
 def _sign(n: Array) -> Array:
@@ -136,7 +132,9 @@ def _define(name: str, polynomial: Callable[[Array, Array], Array], what: str) -
             return polynomial(np.asarray(x, dtype), degree).astype(dtype)[()]
 
     kernel.__name__ = f"special_{name}"
-    op = operator(promote="float", elementwise=True, function=False, method=False)(kernel)
+    op = operator(
+        promote="float", elementwise=True, function=False, method=False, batching="fallback"
+    )(kernel)
     POLYNOMIALS[name] = chosen(
         f"special_{name}",
         op,
@@ -159,24 +157,31 @@ for _letter, _polynomial in _CHEBYSHEV.items():
 for _name, _polynomial, _text in (
     (
         "hermite_polynomial_h",
-        _Polynomial(lambda x: x + x, lambda k, x, q, p: (x + x) * q - 2 * (k - 1) * p, highest=512),
+        _Polynomial(
+            lambda x: x + x,
+            lambda k, x, q, p: product_plus(x + x, q, -2 * (k - 1) * p),
+            highest=512,
+        ),
         "The physicist's Hermite polynomial",
     ),
     (
         "hermite_polynomial_he",
-        _Polynomial(lambda x: x, lambda k, x, q, p: x * q - (k - 1) * p, highest=512),
+        _Polynomial(lambda x: x, lambda k, x, q, p: product_plus(x, q, -(k - 1) * p), highest=512),
         "The probabilist's Hermite polynomial",
     ),
     (
         "laguerre_polynomial_l",
-        _Polynomial(lambda x: 1 - x, lambda k, x, q, p: ((2 * k - 1 - x) * q - (k - 1) * p) / k),
+        _Polynomial(
+            lambda x: 1 - x,
+            lambda k, x, q, p: product_plus(2 * (k - 1) + (1 - x), q, -(k - 1) * p) / k,
+        ),
         "The Laguerre polynomial",
     ),
     (
         "legendre_polynomial_p",
         _Polynomial(
             lambda x: x,
-            lambda k, x, q, p: ((2 * k - 1) * x * q - (k - 1) * p) / k,
+            lambda k, x, q, p: product_plus((2 * k - 1) * x, q, -(k - 1) * p) / k,
             ends=(_sign, np.ones_like),
         ),
         "The Legendre polynomial",

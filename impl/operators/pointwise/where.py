@@ -108,8 +108,8 @@ def _select(condition, self, other, out):
             "where(): argument 'condition' (position 1) must be Tensor, "
             f"not {type(condition).__name__}"
         )
-    if out is None:
-        _check_condition(condition._raw.dtype)
+    if out is None and condition._raw.dtype == np.uint8:
+        warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=4)
     args = (condition, *_beside_number(self, other))
     return where(*args) if out is None else where.call_out(out, args)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from impl.core.dtypes import result_dtype
@@ -14,7 +12,7 @@ from impl.dispatch.not_implemented import require_scalar_type
 from impl.kernels.reduced_precision import widened
 
 
-@operator(function=False, method=False, numbers=False, torch_name="_trilinear")
+@operator(function=False, method=False, numbers=False, torch_name="_trilinear", batching="fallback")
 def trilinear(
     i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim, unroll_dim=1
 ) -> Array:
@@ -117,7 +115,7 @@ def _check(input1, input2, weight, bias) -> None:
         )
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def bilinear(input1, input2, weight, bias=None):
     """For each output o the sum of input1[..., i] weight[o, i, j] input2[..., j], plus the bias
     (torch.nn.functional.bilinear).
@@ -126,8 +124,7 @@ def bilinear(input1, input2, weight, bias=None):
     """
     _check(input1, input2, weight, bias)
     *batch, first = input1._raw.shape
-    rows = math.prod(batch)
-    one, two = input1.reshape(rows, first), input2.reshape(rows, input2._raw.shape[-1])
+    one, two = input1.reshape(-1, first), input2.reshape(-1, input2._raw.shape[-1])
     result = trilinear(one, weight, two, (1, 3), (0,), (1, 2), (2, 3))
     result = result.reshape(*batch, weight._raw.shape[0])
     return result if bias is None else result + bias

@@ -17,8 +17,9 @@ from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.formula_helpers import multiplied
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import inner_product_out, set_output
-from impl.dispatch.vmap_rules import ensured, fronted, hide
+from impl.dispatch.vmap_rules import ensured, fronted, hide, hide_at
 from impl.kernels.reduced_precision import accumulate_dtype, widened
+from impl.tensor.batched_tensor import moved
 from impl.tensor.lazy_conj import conj_neg_bits, lazily_conjugated
 from impl.tensor.tensor import new
 
@@ -66,6 +67,8 @@ def matrices(a, b):
     if a.ndim != 2 or b.ndim != 2:
         return a.dot(b) if a.ndim == 2 and b.ndim == 1 else np.matmul(a, b)
     rows, columns = len(a), b.shape[1]
+    if len(b) == 1 and rows > 1 and columns > 1:  # the products themselves, so -0.0 stays
+        return np.multiply(a, b, order="C")
     if rows * columns > 1 << 15:
         return np.matmul(a, b)
     few = 8 <= rows < columns and (
@@ -296,6 +299,8 @@ def _mv_of_batch(args, level):
     matrix, vector = (fronted(value, level) for value in args)
     if vector._raw.ndim == 1:
         return hide(FUNCTIONS["matmul"](matrix, vector), level)
+    if matrix._raw.ndim == 2:
+        return hide_at(FUNCTIONS["matmul"](matrix, moved(vector, 0, 1)), 1, level)
     return hide(FUNCTIONS["matmul"](matrix, vector.unsqueeze(-1)).squeeze(-1), level)
 
 
@@ -363,6 +368,12 @@ dot.forward(
 def vdot(self: Array, other: Array) -> Array:
     """The inner product of two vectors, the first conjugated (torch.vdot). Errors as `dot`."""
     return _inner_product(np.conj(self) if self.dtype.kind == "c" else self, other)
+
+
+@vdot.batches
+def _vdot_of_batch(args, level):
+    left, right = args
+    return tensor_ops.dot(left.conj() if left.is_complex() else left, right)
 
 
 vdot.structured(_to_one_number)

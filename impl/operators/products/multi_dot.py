@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from impl.core.registry import tensor_ops
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import native
 from impl.dispatch.out import fit
 from impl.operators.products.matmul import mm
@@ -118,6 +119,7 @@ def _product(matrices: Sequence[Tensor], splits, i: int, j: int) -> Tensor:
 
 
 @native()
+@RULES["composed_no_rule"]
 def chain_matmul(matrices, *, out=None):
     """The product of matrices, deprecated in favour of `linalg.multi_dot`.
 

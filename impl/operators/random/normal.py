@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import inference_mode
 from impl.core.dtypes import result_dtype
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS
 from impl.core.sizes import broadcast_shapes, check_count, sizes_of
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
-from impl.dispatch.out import check_out, fit, write_out
+from impl.dispatch.facts import NoComplex
+from impl.dispatch.out import check_out, fit
 from impl.dispatch.record import underived_write
 from impl.factories.creation import empty
 from impl.factories.creation.options import required
 from impl.factories.draws import draw_normal
 from impl.operators.random.sampling import check_deviation
 from impl.tensor import write
-from impl.tensor.memory_overlap import check_cast
+from impl.tensor.memory_overlap import check_cast, check_memory
 from impl.tensor.tensor import Tensor, new, requires_grad
 
 
@@ -27,7 +28,8 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
 
     kernel.__name__ = name
     kernel.__annotations__ = {n: "Array" for n in inputs}
-    op = operator(function=False, method=False, node=node, writes=1)(kernel)
+    refused = NoComplex(derivative="normal")
+    op = operator(function=False, method=False, node=node, writes=1, complex=refused)(kernel)
     formulas = {}
     if "mean" in inputs:
         formulas["mean"] = written(lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape))
@@ -69,16 +71,20 @@ def _of_tensors(mean, std, generator, out):
         if len(tensors) == 1 and tensors[0] is mean:
             shapes.append(out._raw.shape)
         shape = broadcast_shapes(*shapes)
-        drawn = new(np.empty(shape, (mean if out is None else out)._raw.dtype))
-        if out is not None:
+        if out is None:
+            drawn = new(np.empty(shape, mean._raw.dtype))
+        else:
             fit(out, shape)
-            drawn = FUNCTIONS["empty_like"](out)  # filled in the order of its memory
+            drawn = out.data  # so an operand that is `out` is drawn first, and then read
     with no_grad():
         if isinstance(std, Tensor):
-            drawn.normal_(generator=generator).mul_(std)
+            drawn.normal_(generator=generator)
+            _check_apart(out, std)
+            drawn.mul_(std)
         else:
             drawn.normal_(0.0, std, generator=generator)
         if drawn._raw.size:
+            _check_apart(out, mean)
             drawn.add_(mean)
         elif out is not None:
             check_cast(
@@ -86,8 +92,14 @@ def _of_tensors(mean, std, generator, out):
             )
     if out is None:
         return op(mean, std, drawn._raw)
-    write_out(out, drawn._raw)
+    inference_mode.count(out)
     return out
+
+
+def _check_apart(out, operand) -> None:
+    """Raise RuntimeError for an operand that shares only a part of its memory with `out=`."""
+    if out is not None and isinstance(operand, Tensor):
+        check_memory(out, [operand], False)
 
 
 @randomness.sized

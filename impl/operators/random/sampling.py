@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.registry import array_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, strided
 from impl.core.tensor_iterator import elementwise_strides
@@ -177,7 +179,9 @@ bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
 def bernoulli_fill(self: Array, p: Array, generator) -> Array:
     if self.size and self.dtype.kind == "c":
         raise not_implemented("bernoulli_tensor_cpu_self_", BY_NUMPY[self.dtype])
-    wide = np.broadcast_to(p, self.shape) if self.size else np.empty(self.shape, p.dtype)
+    if self.size and p.ndim > self.ndim:
+        raise RuntimeError(messages.too_few_sizes(BY_NUMPY[p.dtype], p.shape, self.shape))
+    wide = array_ops.expand(p, self.shape) if self.size else np.empty(self.shape, p.dtype)
     order = elementwise_strides(self.shape, [(self.shape, element_strides(self))])
     return _trials(wide, generator, order).astype(self.dtype)
 

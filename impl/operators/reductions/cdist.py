@@ -193,14 +193,14 @@ def _check_distances(x1: Tensor, x2: Tensor, p) -> None:
 # -- distances within one set of rows -----------------------------------------------------------
 
 
-@operator(writes=1, node="PdistBackward0", function=False, method=False)
+@operator(writes=1, node="PdistBackward0", function=False, method=False, batching="fallback")
 def pdist_forward(self: Array, p) -> Array:
     if self.shape[0] > 1 and self.shape[1]:
         require_full_precision(self, "pdist")
     return _distances(self, self, p)[np.triu_indices(self.shape[0], 1)]
 
 
-@operator(node="PdistBackwardBackward0", function=False, method=False)
+@operator(node="PdistBackwardBackward0", function=False, method=False, batching="fallback")
 def pdist_backward(grad_output: Array, self: Array, p, pdist: Array) -> Array:
     require_full_precision(self, "pdist_backward")
     require_scalar_type(grad_output, self.dtype)
@@ -222,7 +222,7 @@ pdist_backward.gradients("grad_output", "self", "pdist")(of_pdist_backward)
 pdist_backward.forward("unsupported", name="_pdist_backward", invited=True)
 
 
-@function(method=False, batching="fallback")
+@function(method=False, batching="composed_fallback")
 def pdist(input, p=2):
     """The distances of order `p` of every two rows of a matrix (n, k), as (n * (n - 1) / 2,), in
     the order of an upper triangle (torch.pdist).

@@ -194,8 +194,9 @@ def logcumsumexp_along(self: Array, dim) -> Array:
 def _complex_logcumsumexp(raw, dim: int):
     result = np.array(raw, order="C")
     rows = np.moveaxis(result, dim, 0)
-    for i in range(1, len(rows)):
-        rows[i] = array_ops.logaddexp(rows[i - 1], rows[i])
+    total = np.full(rows.shape[1:], -np.inf, raw.dtype)
+    for i, row in enumerate(rows):
+        rows[i] = total = array_ops.logaddexp(row, total)
     return result
 
 

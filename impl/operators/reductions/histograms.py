@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.core.registry import FUNCTIONS
 from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function, operator
@@ -19,7 +19,7 @@ from impl.dispatch.not_implemented import (
 )
 from impl.dispatch.out import fit, write_out
 from impl.dispatch.record import store_underived
-from impl.kernels.casting import check_numbers
+from impl.kernels.casting import storable
 from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, new
 
@@ -84,12 +84,11 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     values = np.asarray(input._raw)
     low, high = _limits(values, min, max)
     require_floating(values, "linspace_cpu" if values.dtype == bool else "histogram_cpu")
-    check_numbers(values.dtype, low, high)
-    kind = values.dtype.type
+    low, high = storable(low, values.dtype), storable(high, values.dtype)
     if out is input:
         values = np.zeros_like(values)  # ATen clears the counts before it reads the elements
-    within = values[(values >= kind(low)) & (values <= kind(high))]
-    places = ((within - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
+    within = values[(values >= low) & (values <= high)]
+    places = ((within - low) * values.dtype.type(bins) / (high - low)).astype(np.int64)
     # An overflow in half precision converts to the least integer, which counts as the first bin.
     counts = np.bincount(np.clip(places, 0, bins - 1), minlength=bins).astype(values.dtype)
     if out is None:
@@ -111,10 +110,24 @@ def _limits(values: np.ndarray, low, high) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low == high:
-        low, high = low - 1, high + 1
+        return _widened(low, values.dtype)
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     return low, high
+
+
+def _widened(limit: float, dtype: np.dtype) -> tuple[float, float]:
+    """The limits 1 around one number, and not the number itself where it is so large that
+    float or double round back to it."""
+    low, high = limit - 1, limit + 1
+    if dtype in REDUCED:
+        return low, high
+    most = np.finfo(dtype).max
+    number = dtype.type(limit)
+    return (
+        min(low, float(np.nextafter(number, -most))),
+        max(high, float(np.nextafter(number, most))),
+    )
 
 
 Histogram = return_type("histogram", "hist", "bin_edges")
@@ -123,13 +136,14 @@ Histogram = return_type("histogram", "hist", "bin_edges")
 @operator(
     node="NotImplemented", outputs=("hist", "bin_edges"), fresh=True, function=False, method=False
 )
-def histogram_within(self: Array, bins: Array, weight: Array | None, density) -> tuple:
+def histogram_within(self: Array, bins: Array, weight: Array | None, density, linear) -> tuple:
     values, edges = np.asarray(self).reshape(-1), np.array(bins)
     weights = None if weight is None else np.asarray(weight).reshape(-1)
     _check_binned(values, edges, weights)
     require_full_precision(values, "histogram_cpu")
     within = (values >= edges[0]) & (values <= edges[-1])
-    places = _upper_bounds(edges, values[within]) - 1
+    find = _neighbouring_bounds if linear else _upper_bounds
+    places = find(edges, values[within]) - 1
     counts = np.zeros(edges.size - 1, values.dtype)
     added = values.dtype.type(1) if weights is None else weights[within]
     np.add.at(counts, np.minimum(places, counts.size - 1), added)
@@ -148,6 +162,18 @@ def _upper_bounds(edges, values) -> np.ndarray:
         first = np.where(beyond, first + half + 1, first)
         left = np.where(beyond, left - half - 1, half)
     return first
+
+
+def _neighbouring_bounds(edges, values) -> np.ndarray:
+    """Upper bounds among the edges next to the place that division gives, for edges of equal
+    parts; the first place where these have no width."""
+    with np.errstate(all="ignore"):
+        places = (values - edges[0]) * edges.dtype.type(edges.size - 1) / (edges[-1] - edges[0])
+    places = np.nan_to_num(places, nan=0.0).astype(np.int64)
+    first, last = np.maximum(places - 1, 0), np.minimum(places + 1, edges.size - 1)
+    among = (np.minimum(first + step, last) for step in range(3))
+    beyond = [(edges[place] <= values) & (first + step <= last) for step, place in enumerate(among)]
+    return first + sum(beyond)
 
 
 histogram_within.gradient(
@@ -181,7 +207,9 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         if not isinstance(bins, Tensor):
             low, high = _outer_edges(np.asarray(input._raw), range)
             edges = FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
-        return Histogram(histogram_within(input, edges, weight, density))
+        return Histogram(
+            histogram_within(input, edges, weight, density, not isinstance(bins, Tensor))
+        )
 
     if out is None:
         return compute()

@@ -122,12 +122,12 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
     A 1-D `q` adds a first dimension to the result. Raises RuntimeError for dtypes other than
     float32 and float64, for an empty input, and for a `q` out of range.
     """
-    result = _quantile(False, input, q, dim, keepdim, interpolation, out)
+    result = _quantile(False, input, q, dim, keepdim, interpolation, out=out)
     return result if out is None else copy_out("quantile", out, result.contiguous())
 
 
 @function(batching="fallback")
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """`quantile` of the elements that are not NaN (torch.nanquantile)."""
-    result = _quantile(True, input, q, dim, keepdim, interpolation, out)
+    result = _quantile(True, input, q, dim, keepdim, interpolation, out=out)
     return result if out is None else copy_out("nanquantile", out, result.contiguous())

@@ -28,7 +28,7 @@ from impl.kernels.reduced_precision import widened
 from impl.kernels.sum_to import sum_to
 from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.memory_overlap import check_cast
-from impl.tensor.tensor import is_wrapped
+from impl.tensor.tensor import dispatches, is_wrapped
 
 
 def in_dtype(raw, dtype):
@@ -453,8 +453,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @formula_operation
 def is_subclass_like(*values) -> bool:
-    """Whether a value is of a transform, so that a formula must not look at its elements (ATen's
-    areAnyTensorSubclassLike)."""
+    """Whether a value is of a transform, or of a class that operators ask, so that a formula must
+    not look at its elements (ATen's areAnyTensorSubclassLike)."""
     return False
 
 
@@ -481,7 +481,7 @@ formula_operation(sum_to)
 
 
 tensor_ops.is_subclass_like = lambda *values: any(
-    isinstance(value, BatchedTensor) or is_wrapped(value) for value in values
+    isinstance(value, BatchedTensor) or is_wrapped(value) or dispatches(value) for value in values
 )
 tensor_ops.count_zeros = lambda value: count_zeros(value._raw)
 tensor_ops.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)

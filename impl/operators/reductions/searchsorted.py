@@ -94,12 +94,12 @@ def _search(sequence: Tensor, values, out_int32: bool, right: bool, sorter, out)
         )
     if out is not None:
         fit(out, np.shape(raw))
-    if np.size(raw) and (common.category > FLOATING or common.numpy.kind == "b"):
-        raise not_implemented("searchsorted_out_cpu", common)
     given = {"input value": values, "boundary": sequence, "sorter": sorter}
     for name, tensor in given.items():
-        if isinstance(tensor, Tensor) and not tensor.is_contiguous():
+        if np.size(raw) and isinstance(tensor, Tensor) and not tensor.is_contiguous():
             warnings.warn(_NON_CONTIGUOUS.format(name), UserWarning, stacklevel=4)
+    if np.size(raw) and (common.category > FLOATING or common.numpy.kind == "b"):
+        raise not_implemented("searchsorted_out_cpu", common)
     found = _positions(rows.astype(common.numpy), np.asarray(raw, common.numpy), right)
     found = found.astype(kind.numpy)
     if out is None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import int32, int64
+from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_floating
@@ -23,6 +23,19 @@ _REDUCTIONS = {
 }
 
 
+_EXPECTED = (
+    "Expected {} to be true, but got false.  (Could this error message be improved?  If so, please "
+    "report an enhancement request to PyTorch.)"
+)
+
+
+def _check_kind(raw, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for lengths or offsets that are
+    not int32 or int64."""
+    if raw.dtype not in (np.int32, np.int64):
+        raise not_implemented(kernel, BY_NUMPY[raw.dtype])
+
+
 def _layout(lengths, offsets, size: int):
     """The lengths of the segments (..., s); and for each element in a segment the index of the
     segment and the index of the element, both flat indices over all rows."""
@@ -30,6 +43,8 @@ def _layout(lengths, offsets, size: int):
         starts, lengths = np.asarray(offsets[..., :-1]), np.diff(offsets)
     else:
         starts = np.cumsum(lengths, axis=-1) - lengths
+    if (lengths < 0).any():
+        raise RuntimeError(_EXPECTED.format("segment_length >= 0"))
     rows = math.prod(lengths.shape[:-1])
     first = starts.reshape(rows, starts.shape[-1]) + size * np.arange(rows)[:, None]
     flat = lengths.reshape(-1)
@@ -75,6 +90,8 @@ def reduce_segments_backward(
     initial,
 ) -> Array:
     """The gradient of the data; for extrema the tied elements share it evenly."""
+    given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
+    _check_kind(given, f"_segment_reduce_cpu_{name}_backward_kernel1")
     counts, segments, places = _layout(lengths, offsets, data.shape[axis])
     width = math.prod(data.shape[axis + 1 :])
     each = grad.reshape(-1, width)[segments]
@@ -126,11 +143,6 @@ reduce_segments_backward.gradients("grad", "output", "data")(
 )
 
 
-def _check_kind(tensor, name: str) -> None:
-    if tensor.dtype not in (int32, int64):
-        raise not_implemented(f"_segment_reduce_{name}_cpu_kernel1", tensor.dtype)
-
-
 @function("segment_reduce", method=False, batching="fallback")
 def segment_reduce(
     data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
@@ -139,14 +151,15 @@ def segment_reduce(
     (torch.segment_reduce).
 
     Segments are given by their `lengths` (..., s), where all but the last dimension are those of
-    `data` before `axis`, or by `offsets` (..., s + 1); the result has s elements along the axis.
+    `data` before `axis`, or by `offsets` (..., s + 1), which go before lengths; the result has s
+    elements along the axis.
     `initial` is the initial value of each reduction. Raises RuntimeError for lengths that are
     negative or, unless `unsafe`, do not sum to the size of the axis. No second derivative.
     """
     axis = wrap_dim(axis, data._raw.ndim)
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    given, name = (offsets, "offsets") if lengths is None else (lengths, "lengths")
+    given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if reduce not in _REDUCTIONS:
@@ -154,15 +167,12 @@ def segment_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     if data._raw.ndim < given._raw.ndim:
-        raise RuntimeError(
-            f"Expected data.dim() >= {name}_value.dim() to be true, but got false.  (Could this "
-            "error message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise RuntimeError(_EXPECTED.format(f"data.dim() >= {name}_value.dim()"))
     if axis != given._raw.ndim - 1:
         raise RuntimeError(
             f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}."
         )
-    if lengths is not None and not unsafe:
+    if offsets is None and not unsafe:
         array = np.asarray(lengths._raw)
         if FUNCTIONS["min"](lengths).item() < 0:
             raise RuntimeError("lengths contains negative value!")
@@ -171,7 +181,7 @@ def segment_reduce(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to "
                 "data.size(lengths.dim()-1) when !unsafe."
             )
-    _check_kind(given, name)
-    if lengths is not None:
-        offsets = None
+    _check_kind(given._raw, f"_segment_reduce_{name}_cpu_kernel1")
+    if offsets is not None:
+        lengths = None
     return reduce_segments(data, reduce, lengths, offsets, axis, initial)

@@ -16,7 +16,7 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import int64
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.not_implemented import refuse_bool
+from impl.dispatch.not_implemented import refuse_bool, refuse_complex
 from impl.dispatch.out import (
     check_same,
     named_out,
@@ -180,7 +180,7 @@ def _check_rank(k: int, array, dim: int) -> int:
     method=False,
     writes=1,
     written_by="kthvalue",
-    complex=NoComplex("kthvalue_cpu"),
+    complex=NoComplex(derivative="kthvalue"),
     batching="dims",
 )
 def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
@@ -189,6 +189,7 @@ def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     refuse_bool(array, "kthvalue_cpu")
+    refuse_complex(array, "kthvalue_cpu")
     index = selection.kth(np.moveaxis(_comparable(array), dim, -1), k - 1)
     return select(array, np.asarray(index), dim, keepdim)
 
@@ -301,7 +302,7 @@ _define_median("nanmedian", True, " of what is not NaN")
     function=False,
     method=False,
     writes=2,
-    complex=NoComplex("mode_cpu"),
+    complex=NoComplex(derivative="mode"),
     batching="dims",
 )
 def mode_dim(self: Array, dim, keepdim) -> Array:
@@ -314,6 +315,7 @@ def mode_dim(self: Array, dim, keepdim) -> Array:
     if not array.size:
         index = np.empty((*array.shape[:dim], *array.shape[dim + 1 :]), np.int64)
     else:
+        refuse_complex(array, "mode_cpu")
         index = np.apply_along_axis(_mode_index, dim, _comparable(array))
     return select(array, index, dim, keepdim)
 
@@ -408,6 +410,8 @@ def _running(name: str, self, dim, better):
     dim = wrap_dim(dim, array.ndim)
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
+    if array.size:
+        refuse_complex(array, f"{name}_cpu")
     rows = np.moveaxis(_comparable(array), dim, 0)
     index = np.zeros(rows.shape, np.int64)
     if rows.shape[0]:
@@ -438,7 +442,7 @@ def _define_running(name: str, better, words: str) -> None:
 
     kernel.__name__ = f"{name}_dim"
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
-    facts: dict[str, Any] = {"complex": NoComplex(f"{name}_cpu"), "writes": 1}
+    facts: dict[str, Any] = {"complex": NoComplex(derivative=name), "writes": 1}
     facts["batching"] = "dims"
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
     op.differentiable("values").gradient(self=_running_backward)

@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 
 from impl.core.dims import wrap_dims
-from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, real_of
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, real_of
 from impl.core.meta_functions import reduced
 from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import fit
+from impl.dispatch.out import fit, store, warn_resized
 from impl.operators.reductions.reductions import reduced_size, restore
 from impl.tensor.memory_overlap import check_cast
 from impl.tensor.tensor import Tensor
@@ -180,29 +180,43 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
 
 
 def _resized_first(out, input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> None:
-    """Resize `out=` before the degrees of freedom are looked at. Raises NotImplementedError for
-    one of complex numbers, unless the input has them or a single number is computed, RuntimeError
-    for one of integers."""
-    if isinstance(out, Tensor) and input.is_complex():
+    """Resize `out=` before the degrees of freedom are looked at; for complex numbers the sum of two
+    variances is written into it later. Raises NotImplementedError for one of complex numbers,
+    unless the input has them or a single number is computed, RuntimeError for one of integers, and
+    for a single number of half or bfloat16 in an `out=` of another dtype."""
+    if not isinstance(out, Tensor) or input.dtype.category < FLOATING:
+        return
+    if input.is_complex():
         check_cast(input._raw.real.dtype, out._raw.dtype)
-    if isinstance(out, Tensor) and input.dtype.category >= FLOATING:
-        dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
-        sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
-        kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
-        fit(out, tuple(kept))
-        check_cast(input._raw.real.dtype, out._raw.dtype)
-        several = input.numel() and out.numel() != 1
-        if input.dtype.category < COMPLEX <= out.dtype.category and several:
-            raise not_implemented("std_cpu", out.dtype)
+        return
+    dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
+    sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
+    kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
+    fit(out, tuple(kept))
+    check_cast(input._raw.dtype, out._raw.dtype)
+    if not input.numel():
+        return
+    if out.numel() != 1 and out.dtype.is_complex:
+        raise not_implemented("std_cpu", out.dtype)
+    if out.numel() == 1 and input._raw.dtype in REDUCED and out._raw.dtype not in REDUCED:
+        raise RuntimeError(f"std_var_all: Unsupported dtype {input.dtype.legacy}")
 
 
-@function(out=True, before=_resized_first)
+def _stored(name: str, out, result):
+    """`store`, where an `out=` of complex numbers in which a sum is cast is resized twice."""
+    cast = isinstance(out, Tensor) and out.dtype.is_complex and out.numel()
+    if cast and out._raw.shape != result._raw.shape:
+        warn_resized(out._raw.shape, result._raw.shape)
+    return store(name, out, result)
+
+
+@function(out=True, before=_resized_first, storing=_stored)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance with Bessel's correction by default (torch.var)."""
     return spread(var_correction, "var", input, dim, unbiased, correction, keepdim)
 
 
-@function(out=True, before=_resized_first)
+@function(out=True, before=_resized_first, storing=_stored)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
     return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)

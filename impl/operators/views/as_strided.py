@@ -59,7 +59,7 @@ def _overflow(size, stride) -> str:
 def _writes(self, *_):
     """How often its gradient is written: also to divide it, where elements share memory."""
     divided = may_overlap(self._raw.shape, self.stride())
-    return lambda arrived, made: 1 + (divided and not isinstance(made, Tensor))
+    return lambda arrived, made: 1 + divided
 
 
 FUNCTIONS["as_strided_"] = Tensor.as_strided_  # torch has no other in-place view as a function

@@ -77,7 +77,7 @@ def diag(input, diagonal=0, *, out=None):
     raise RuntimeError(f"{prefix}Supports 1D or 2D tensors. Got {ndim}D")
 
 
-@function("diagflat")
+@function("diagflat", batching="composed_fallback")
 def diagflat(input, offset=0):
     """The matrix with all elements, flattened, as its diagonal (torch.diagflat)."""
     return tensor_ops.diag_embed(tensor_ops.view(input.contiguous(), (-1,)), offset)

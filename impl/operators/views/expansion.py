@@ -91,11 +91,7 @@ def expand(self, *size, implicit=False, **named):
 def check_dims(tensor, size) -> None:
     """Raise RuntimeError for fewer sizes than the tensor has dimensions."""
     if len(size) < tensor._raw.ndim:
-        raise RuntimeError(
-            f"expand({messages.tensor_type(tensor.dtype)}{{{list(tensor._raw.shape)}}}, "
-            f"size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
-            f"equal to the number of dimensions in the tensor ({tensor._raw.ndim})"
-        )
+        raise RuntimeError(messages.too_few_sizes(tensor.dtype, tensor._raw.shape, size))
 
 
 @function("expand_as", torch=False)

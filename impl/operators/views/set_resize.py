@@ -14,6 +14,7 @@ from impl.core.strides import contiguous_strides, extent, strided
 from impl.core.tensor_impl import TensorBase
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
+from impl.dispatch.vmap_rules import warn_slow
 from impl.tensor import forward_grad, resize_storage, write
 from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
 from impl.tensor.geometry import Geometry, elements, geometry, out_of_bounds
@@ -59,14 +60,14 @@ def _resize_examples(batch: BatchedTensor, shape: tuple[int, ...]) -> Tensor:
 
 def _for_examples(name: str, target: Tensor, others: tuple) -> bool:
     """Whether tensors are batched, for which there is no rule: the examples, which are views, are
-    changed one by one, and the target itself is not."""
+    changed one by one, and the target itself is not. Warns of that."""
     batch = innermost((target, *others))
     if batch is None:
         return False
+    warn_slow({"set_": "set_.source_Tensor"}.get(name, name))
     level = batch._level
     if not is_at(target, level):
         raise RuntimeError(messages.UNBATCHED.format(f"aten::{name}", f"at level {level.number}"))
-    physical(target)._storage.version += level.size
     return True
 
 
@@ -125,6 +126,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     write.announce(self)
     check_write(self, recorded)
     if STATE.batched and _for_examples("set_", self, others):
+        physical(self)._storage.version += self._level.size  # type: ignore[attr-defined]
         return self
     edges = edges_of(self, *others) if recorded else []
     if source is None:

@@ -21,7 +21,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.vmap_rules import fronted, hide, hide_at
 from impl.operators.views.view_dtype import reinterpreted
 from impl.tensor.geometry import Geometry
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, dispatches
 
 _NO_DIM = "Dimension is out of range (expected to be in range of [-1, 0], but got {}"
 
@@ -92,7 +92,7 @@ def _reshape(self: Tensor, shape) -> Tensor:
         return tensor_ops.view(self, shape)
     shape, strides = _restrided(self._raw.shape, strides, tuple(shape))
     if strides is not None:
-        if STATE.before_write is not None:  # a dispatch mode, under which ATen makes no alias
+        if STATE.before_write is not None or dispatches(self):  # under which ATen makes no alias
             return tensor_ops.view(self, shape)
         return tensor_ops.reshape_alias(self, shape, strides)
     return unsafe_view(self.clone(memory_format=contiguous_format), shape)

@@ -10,7 +10,9 @@ from impl.core.dims import wrap_dim
 from impl.core.meta_functions import of_sizes
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import view_operator
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor
 
@@ -125,10 +127,18 @@ def narrow(input, dim, start, length):
 
     Raises RuntimeError when they exceed the dimension, IndexError for a start out of range.
     """
-    if isinstance(start, Tensor) and (start._raw.ndim or start._raw.dtype.kind not in "iu"):
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    if isinstance(start, Tensor):
+        return narrow_from(input, dim, start, length)
     start = _first(input._raw.shape, dim, start, length)
     return tensor_ops.slice(input, dim, start, start + length, 1)
+
+
+@RULES["composed_no_view_rule"]
+def narrow_from(input, dim, start, length):
+    """`narrow` from the element of a tensor on."""
+    if start._raw.ndim or start._raw.dtype.kind not in "iu":
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    return narrow(input, dim, start.item(), length)
 
 
 def _first(shape, dim, start, length) -> int:
@@ -231,7 +241,17 @@ def unfold(self: Geometry, dimension, size, step) -> Geometry:
     )
 
 
-@operator(function=False, method=False, batching="dims")
+@unfold.batches
+def _unfold_of_batch(args, level):
+    """An example without dimensions gets one, and its windows lose their last if it has size one
+    (ATen/functorch/BatchRulesViews.cpp)."""
+    batch, dim, size, step = args
+    value, rank = fronted(batch, level), batch._raw.ndim
+    windows = unfold(value if rank else value.unsqueeze(1), wrap_dim(dim, rank) + 1, size, step)
+    return hide(windows if rank else windows.squeeze(-1), level)
+
+
+@operator(function=False, method=False, batching="fallback")
 def unfold_backward(grad_in: Array, input_sizes, dim, size, step) -> Array:
     result = np.zeros(input_sizes, grad_in.dtype)
     windows = array_ops.unfold(result, dim, size, step)

@@ -7,6 +7,7 @@ from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch import view_operator
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import function, native
 from impl.dispatch.facts import SavedAs
 from impl.tensor import forward_grad
@@ -228,17 +229,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
     size = shape[dim]
     how = next(h for h in (indices_or_sections, sections, indices) if h is not None)
     if isinstance(how, Tensor):
-        if how.dtype is not int64:
-            raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{how.dtype.legacy}"
-            )
-        if how._raw.ndim > 1:
-            raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-                f"one-dimensional tensor, but got a tensor with {how._raw.ndim} dims"
-            )
-        how = how.tolist()
+        return split_at(input, how, dim)
     if isinstance(how, int):
         if how <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {how}")
@@ -251,6 +242,22 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
     else:
         starts, ends = [0, *how], [*how, size]
     return tuple(tensor_ops.slice(input, dim, s, e, 1) for s, e in zip(starts, ends, strict=True))
+
+
+@RULES["composed_no_rule"]
+def split_at(input, places, dim):
+    """`tensor_split` by the elements of a tensor."""
+    if places.dtype is not int64:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+            f"{places.dtype.legacy}"
+        )
+    if places._raw.ndim > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+            f"one-dimensional tensor, but got a tensor with {places._raw.ndim} dims"
+        )
+    return tensor_split(input, places.tolist(), dim)
 
 
 def _no_sections(name: str, given) -> TypeError:

@@ -6,6 +6,7 @@ Each is a primitive in torch, with the formulas of its view and a separate node,
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 
@@ -20,6 +21,7 @@ from impl.core.meta_arrays import row_major_copy
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import negative_size, sizes_of
 from impl.core.strides import element_strides
+from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative
@@ -28,7 +30,7 @@ from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import ViewOperator
 from impl.operators.views import expansion, shape, slicing, splitting, transposition
 from impl.operators.views.as_strided import alias_, as_strided
-from impl.tensor.geometry import Geometry, of_pairs
+from impl.tensor.geometry import Geometry, geometry, of_pairs
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.write import resize
 
@@ -39,13 +41,14 @@ class ViewCopy(ViewOperator):
     fast_path = None
     has_one_gradient = False
 
-    def __init__(self, view: ViewOperator) -> None:
+    def __init__(self, view: ViewOperator, batching: str = "dims") -> None:
         super().__init__(
             view.geometry,
             f"{view.node_name}_copy",
             view.multiple,
             saved_as=view.saved_as,
             writes=1,
+            batching=batching,
         )
         self.name = f"{view.name}_copy"
         self.bounded = view.bounded
@@ -57,6 +60,26 @@ class ViewCopy(ViewOperator):
         if tensor._inference:
             inference_mode.count_making(self, (tensor, *args), copies)
         return copies
+
+
+class _CopyOfView(ViewCopy):
+    """One that a batch is given as a copy of the view's batch, row-major for each example."""
+
+    def __init__(self, view: ViewOperator) -> None:
+        super().__init__(view)
+        self.view = view
+        self.batches(self._of_batch)
+
+    def _of_batch(self, args, level):
+        return self.view(*args).clone(memory_format=contiguous_format)
+
+
+class _SqueezeCopy(_CopyOfView):
+    """`squeeze_copy`, in which the mapped dimension of a batch stays in its place."""
+
+    def _of_batch(self, args, level):
+        batch = self.view(*args)
+        return batch._over(batch._value.clone(memory_format=contiguous_format))
 
 
 class _Reshape(ViewCopy):
@@ -113,13 +136,13 @@ def _store_several(name: str, out, results: tuple[Tensor, ...]) -> None:
         store_resized(name, one, result)
 
 
-_alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)
-_expand, _permute = ViewCopy(expansion.expand_), ViewCopy(transposition.permute_)
+_alias, _as_strided = _CopyOfView(alias_), _CopyOfView(as_strided)
+_expand, _permute = _CopyOfView(expansion.expand_), _CopyOfView(transposition.permute_)
 _split, _split_with_sizes = ViewCopy(splitting.split_equal), ViewCopy(splitting.split_with_sizes_)
-_squeeze_all, _squeeze_dim = ViewCopy(shape.squeeze_all), ViewCopy(shape.squeeze_dim)
-_squeeze_dims, _unsqueeze = ViewCopy(shape.squeeze_dims), ViewCopy(shape.unsqueeze)
-_select, _slice = ViewCopy(slicing.select), ViewCopy(slicing.slice_)
-_t, _transpose = ViewCopy(transposition.t), ViewCopy(transposition.transpose)
+_squeeze_all, _squeeze_dim = _SqueezeCopy(shape.squeeze_all), _SqueezeCopy(shape.squeeze_dim)
+_squeeze_dims, _unsqueeze = _SqueezeCopy(shape.squeeze_dims), _CopyOfView(shape.unsqueeze)
+_select, _slice = ViewCopy(slicing.select, "fallback"), ViewCopy(slicing.slice_, "fallback")
+_t, _transpose = _CopyOfView(transposition.t), _CopyOfView(transposition.transpose)
 _unbind, _unfold = ViewCopy(splitting.unbind), ViewCopy(slicing.unfold)
 _view = _Reshape(shape.view_)
 
@@ -134,6 +157,8 @@ def alias_copy(input):
 def as_strided_copy(input, size, stride, storage_offset=None):
     """A copy of `as_strided` (torch.as_strided_copy)."""
     if 0 in size and min(size) < 0:
+        with contextlib.suppress(NotImplementedError):  # torch makes that view, but no copy of it
+            as_strided.geometry(geometry(input), tuple(size), tuple(stride), storage_offset)
         raise negative_size(size)
     return _as_strided(input, tuple(size), tuple(stride), storage_offset)
 
@@ -165,6 +190,7 @@ def slice_copy(input, dim=0, start=None, end=None, step=1):
 
 
 @_published
+@RULES["no_rule"]
 def split_copy(tensor, split_size, dim=0):
     """Copies of `split` (torch.split_copy)."""
     return _split(tensor, split_size, dim)
@@ -270,7 +296,7 @@ narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start 
 narrow_copy.forward("linear")
 
 
-@operator(node="NotImplemented", method=False, batching="dims")
+@operator(node="NotImplemented", method=False, batching="fallback")
 def detach_copy(self: Array) -> Array:
     """A copy; recorded, but its backward raises, as in torch (torch.detach_copy)."""
     return np.array(self)
@@ -280,7 +306,7 @@ detach_copy.gradients("self")(no_derivative("detach_copy"))
 _published(tensor_ops.detach_copy)
 
 
-@operator(node="ViewAsRealBackward0_copy", method=False, batching="dims")
+@operator(node="ViewAsRealBackward0_copy", method=False, batching="fallback")
 def view_as_real_copy(self: Array) -> Array:
     """Complex numbers as pairs of real ones, copied (torch.view_as_real_copy)."""
     if self.dtype.kind != "c":
@@ -296,7 +322,7 @@ _published(tensor_ops.view_as_real_copy)
     node="ViewAsComplexBackward0_copy",
     method=False,
     complex=NoComplex(derivative="view_as_complex_copy"),
-    batching="dims",
+    batching="fallback",
 )
 def view_as_complex_copy(self: Array) -> Array:
     """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy); its backward

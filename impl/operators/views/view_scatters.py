@@ -10,7 +10,10 @@ import warnings
 import numpy as np
 
 from impl.core import messages
+from impl.core.dims import wrap_dim
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.state import STATE
+from impl.core.storage import address, owner_of
 from impl.core.strides import element_strides, extent, has_zero_strides, may_overlap, strided
 from impl.dispatch import forward_rules
 from impl.dispatch.definition import FUNCTIONS, Array, operator, written
@@ -18,9 +21,11 @@ from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.operator import Operator
 from impl.dispatch.out import store_resized
 from impl.dispatch.record import underived_out
+from impl.dispatch.vmap_rules import along
 from impl.kernels.casting import converted, discards
 from impl.operators.views.as_strided import as_strided
 from impl.tensor.aliases import alias, on_copied_memory
+from impl.tensor.batched_tensor import innermost
 from impl.tensor.geometry import check_bounds, geometry
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.memory_overlap import check_overlap
@@ -98,6 +103,15 @@ def select_scatter(self: Array, src: Array, dim, index) -> Array:
     return _scattered(self, src, array_ops.select, dim, index)
 
 
+@select_scatter.batches
+def _select_scatter_of_batch(args, level):
+    """`scatter` (ATen/functorch/BatchRulesScatterOps.cpp), whose result is row-major."""
+    input, src, dim, index = args
+    shape = input._raw.shape
+    place = new(np.int64(wrap_dim(index, shape[dim])))
+    return input.scatter(dim, place.expand(shape), src.unsqueeze(dim).expand(shape))
+
+
 select_scatter.gradient(
     self=lambda F, grad, src_shape, src_dtype, dim, index: F.select_scatter(
         grad, F.zeros(src_shape, src_dtype), dim, index
@@ -118,6 +132,15 @@ select_scatter.forward("linear")
 def slice_scatter(self: Array, src: Array, dim=0, start=None, end=None, step=1) -> Array:
     """A copy in which a slice is `src` (torch.slice_scatter)."""
     return _scattered(self, src, array_ops.slice, dim, start, end, step)
+
+
+@slice_scatter.batches
+def _slice_scatter_of_batch(args, level):
+    """`scatter`, as `select_scatter`."""
+    input, src, dim, start, end, step = args
+    stop = input._raw.shape[dim] if end is None else end
+    places = FUNCTIONS["arange"](start or 0, stop, step)
+    return input.scatter(dim, along(places, dim, input), src)
 
 
 slice_scatter.gradient(
@@ -154,6 +177,8 @@ class _AsStridedScatter(Operator):
 
     def slow_path(self, input, src, size, stride, storage_offset=None):
         args = (input, src, tuple(size), tuple(stride), storage_offset)
+        if STATE.batched and (batch := innermost((input, src))) is not None:
+            return batch._applied(self, args)
         mask = self.grad_input_mask(args)
         if requires_grad(input) and not input.is_contiguous():
             raise RuntimeError(
@@ -187,12 +212,29 @@ def as_strided_scatter(self: Array, src: Array, size, stride, storage_offset=Non
     return memory.reshape(self.shape)
 
 
+def _part_raw(grad, size, stride, storage_offset):
+    """`as_strided` of a gradient made contiguous, whose memory may begin before it does."""
+    array = np.ascontiguousarray(grad)
+    memory, start, owner = array.reshape(-1), 0, owner_of(array)
+    if isinstance(owner, np.ndarray) and owner.dtype == array.dtype and owner.flags.c_contiguous:
+        memory = np.asarray(owner).reshape(-1)
+        start = (address(array) - address(owner)) // array.itemsize
+    return strided(memory, size, stride, start if storage_offset is None else storage_offset)
+
+
+@as_strided_scatter.batches
+def _refuse_batch(args, level):
+    raise RuntimeError(
+        "Error: aten::as_strided_scatter requires special handling, and does not yet have a "
+        "batching rule. Feel free to file a github issue!"
+    )
+
+
 def _kept_raw(grad, layout, size, stride, storage_offset):
     shape, strides, offset = layout
-    source = np.ascontiguousarray(grad).reshape(-1)
     memory = np.zeros(offset + extent(shape, strides), grad.dtype)
     first = offset if storage_offset is None else storage_offset
-    strided(memory, size, stride, first)[...] = strided(source, size, stride, storage_offset or 0)
+    strided(memory, size, stride, first)[...] = _part_raw(grad, size, stride, storage_offset)
     return strided(memory, shape, strides, offset)
 
 
@@ -203,11 +245,6 @@ def _kept_taped(grad, layout, size, stride, storage_offset):
     part = tensor_ops.as_strided(grad.contiguous(), size, stride, storage_offset)
     tensor_ops.as_strided(memory, size, stride, first).copy_(part)
     return tensor_ops.as_strided(memory, shape, strides, offset)
-
-
-def _part_raw(grad, size, stride, storage_offset):
-    memory = np.ascontiguousarray(grad).reshape(-1)
-    return strided(memory, size, stride, storage_offset or 0)
 
 
 # The gradient of `self` is the one that torch gives: the cotangent where `src` was written, else
