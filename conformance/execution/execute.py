@@ -114,8 +114,8 @@ class _Execution:
             other = backend.namespace.device(backend.other_device)
             self.namespace[OTHER_DEVICE] = self.imported[OTHER_DEVICE] = other
             self.observer.unread_device = other
-        elif backend.device != HOST and not program.names_host:
-            self.observer.own_device = backend.device.partition(":")[0]
+        else:
+            self.observer.sees_cpu = backend.device != HOST and not program.names_host
 
     def run(
         self,

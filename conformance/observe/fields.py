@@ -68,9 +68,9 @@ FIELDS = (
     Field("sparse", "tensor", "values", _R.sparse, _C.OPTIONAL, (dict,),
           'of a sparse tensor only: `layout`, such as `"sparse_coo"`, `indices`, a list for each '
           "sparse dimension, and `coalesced`, whether the indices are sorted and distinct"),
-    Field("elsewhere", "tensor", "values", _R.elsewhere, _C.OPTIONAL, (str,),
-          "of a tensor only that is on another device than the backend's, where the program names "
-          "none: the type of that device"),
+    Field("on_cpu", "tensor", "values", _R.on_cpu, _C.OPTIONAL, (bool,),
+          "true of a tensor with dimensions that is on the CPU, though the backend is not, where "
+          "the program names neither the CPU nor what lies there; of others left out"),
     Field("values", "tensor", "values", _R.values, _C.ELEMENTS, (list,),
           "the elements, flat and row-major; of a sparse tensor those that it stores, in their "
           "order", essential=True, rank=5, expression=""),
@@ -109,7 +109,7 @@ FIELDS = (
           "its name", essential=True),
     Field("sparse", "grad", "values", _R.sparse, _C.OPTIONAL, (dict,),
           "of a sparse gradient only: as of a tensor"),
-    Field("elsewhere", "grad", "values", _R.elsewhere, _C.OPTIONAL, (str,),
+    Field("on_cpu", "grad", "values", _R.on_cpu, _C.OPTIONAL, (bool,),
           "as of a tensor"),
     Field("values", "grad", "values", _R.values, _C.ELEMENTS, (list,),
           "the elements, as of a tensor", essential=True, rank=2),

@@ -56,11 +56,10 @@ def sparse(observer: Observer, tensor: Any, name: str | None) -> dict[str, Any]:
     }
 
 
-def elsewhere(observer: Observer, tensor: Any, name: str | None) -> str:
-    own = observer.own_device
-    if own is None or tensor.device.type == own:
-        return ABSENT
-    return str(tensor.device.type)
+def on_cpu(observer: Observer, tensor: Any, name: str | None) -> bool:
+    # Numbers, such as an optimiser's count of steps, may lie on the CPU beside any device.
+    seen = observer.sees_cpu and tensor.device.type == "cpu" and len(tensor.shape) > 0
+    return seen or ABSENT
 
 
 def values(observer: Observer, tensor: Any, name: str | None) -> Any:

@@ -32,6 +32,8 @@ OTHER_DEVICE = "other_device"
 """The name by which a program has a second device, bound before its first statement: for torch on
 the CPU it is the meta device, for a backend on an accelerator the CPU."""
 
+_HOSTED = re.compile(rf"\b{HOST}\b|numpy|\bnp\.|rng_state|get_state")
+
 _NAMED = re.compile(rf"\b{OTHER_DEVICE}\b(?!\s*=[^=])")
 
 
@@ -103,8 +105,9 @@ class Program:
 
     @cached_property
     def names_host(self) -> bool:
-        """Say whether the source names the CPU, so that tensors may be there on any backend."""
-        return HOST in self.source
+        """Say whether the source names the CPU, or what lies there on any backend: NumPy's arrays,
+        states of random streams."""
+        return bool(_HOSTED.search(self.source))
 
     @cached_property
     def _preamble(self) -> str:
