@@ -272,15 +272,15 @@ class _Comparison:
         """Compare the fields that both sides have, of a kind of value or of a gradient."""
         for field in compared_fields(of):
             has = field.name in expected, field.name in got
-            if all(has) or (any(has) and field.comparator is Comparator.SPARSE):
+            if all(has) or (any(has) and field.comparator is Comparator.OPTIONAL):
                 compare_field = _COMPARISONS[field.comparator]
                 compare_field(self, field, _joined(path, field.name), expected, got)
 
     def _exact(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
         self._field(self._level(field), path, expected[field.name], got[field.name])
 
-    def _sparse(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
-        one, other = (side.get(field.name, "not sparse") for side in (expected, got))
+    def _optional(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
+        one, other = (side.get(field.name, f"not {field.name}") for side in (expected, got))
         self._field(str(field.level), path, one, other)
 
     def _level(self, field: Field) -> str:
@@ -369,7 +369,7 @@ _COMPARISONS: dict[
     Comparator.OFFSET: _Comparison._offset,
     Comparator.PARTITION: _Comparison._partition,
     Comparator.GRADIENT: _Comparison._gradient,
-    Comparator.SPARSE: _Comparison._sparse,
+    Comparator.OPTIONAL: _Comparison._optional,
 }
 
 

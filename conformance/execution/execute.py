@@ -20,7 +20,7 @@ from conformance.backends import Backend
 from conformance.observe.observer import Observer, is_observed
 from conformance.observe.texts import failure, warning_text
 from conformance.observe.trace import Observation, Step, Trace
-from conformance.program.program import OTHER_DEVICE, Program, Statement
+from conformance.program.program import HOST, OTHER_DEVICE, Program, Statement
 
 # The modules that a program may import besides torch; none is there for access to the machine.
 # fmt: off
@@ -114,6 +114,8 @@ class _Execution:
             other = backend.namespace.device(backend.other_device)
             self.namespace[OTHER_DEVICE] = self.imported[OTHER_DEVICE] = other
             self.observer.unread_device = other
+        else:
+            self.observer.sees_cpu = backend.device != HOST and not program.names_host
 
     def run(
         self,

@@ -20,7 +20,7 @@ def _types(of: str, optional: bool = False) -> dict[str, tuple[type, ...]]:
 
 
 def _is_optional(row: Field) -> bool:
-    return row.level != "values" or row.comparator is Comparator.SPARSE
+    return row.level != "values" or row.comparator is Comparator.OPTIONAL
 
 
 _REQUIRED = {kind: _CONTAINER_ITEMS.get(kind) or _types(kind) for kind in KINDS_OF_PORTS}
@@ -57,7 +57,7 @@ def read_trace(
         {
             row.name
             for row in fields_of(of)
-            if row.level in levels and row.comparator is not Comparator.SPARSE
+            if row.level in levels and row.comparator is not Comparator.OPTIONAL
         }
         - set(without)
         for of in ("tensor", "grad")

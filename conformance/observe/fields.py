@@ -29,7 +29,7 @@ class Comparator(Enum):
     OFFSET = "equal, unless both tensors have no elements"
     PARTITION = "equal up to names: what one side gives one name has one name on the other"
     GRADIENT = "None, or field by field by the rows of a gradient"
-    SPARSE = "equal; left out of a tensor that is not sparse"
+    OPTIONAL = "equal; left out of a tensor that is nothing special"
     SHOWN = "not compared"
 
 
@@ -65,9 +65,12 @@ FIELDS = (
           "its sizes", essential=True, expression="shape"),
     Field("dtype", "tensor", "values", _R.dtype, _C.EXACT, (str,),
           'its name, such as `"float32"`', essential=True, expression="dtype"),
-    Field("sparse", "tensor", "values", _R.sparse, _C.SPARSE, (dict,),
+    Field("sparse", "tensor", "values", _R.sparse, _C.OPTIONAL, (dict,),
           'of a sparse tensor only: `layout`, such as `"sparse_coo"`, `indices`, a list for each '
           "sparse dimension, and `coalesced`, whether the indices are sorted and distinct"),
+    Field("on_cpu", "tensor", "values", _R.on_cpu, _C.OPTIONAL, (bool,),
+          "true of a tensor with dimensions that is on the CPU, though the backend is not, where "
+          "the program names neither the CPU nor what lies there; of others left out"),
     Field("values", "tensor", "values", _R.values, _C.ELEMENTS, (list,),
           "the elements, flat and row-major; of a sparse tensor those that it stores, in their "
           "order", essential=True, rank=5, expression=""),
@@ -104,8 +107,10 @@ FIELDS = (
           "its sizes", essential=True),
     Field("dtype", "grad", "values", _R.dtype, _C.EXACT, (str,),
           "its name", essential=True),
-    Field("sparse", "grad", "values", _R.sparse, _C.SPARSE, (dict,),
+    Field("sparse", "grad", "values", _R.sparse, _C.OPTIONAL, (dict,),
           "of a sparse gradient only: as of a tensor"),
+    Field("on_cpu", "grad", "values", _R.on_cpu, _C.OPTIONAL, (bool,),
+          "as of a tensor"),
     Field("values", "grad", "values", _R.values, _C.ELEMENTS, (list,),
           "the elements, as of a tensor", essential=True, rank=2),
     Field("strides", "grad", "memory", _R.strides, _C.STRIDES, (list,),

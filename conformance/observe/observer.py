@@ -42,6 +42,7 @@ class Observer:
         self._dtype_class = _class(namespace, "dtype")
         self._unasked = _unasked(namespace)
         self.unread_device: Any = None  # the device whose tensors' elements are not read
+        self.sees_cpu = False  # whether no tensor should be on the CPU, so that one is noted
         self._labels: dict[Any, str] = {}
         self._taken: set[str] = set()
         self._storages: list[Any] = []

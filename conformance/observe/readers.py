@@ -56,6 +56,12 @@ def sparse(observer: Observer, tensor: Any, name: str | None) -> dict[str, Any]:
     }
 
 
+def on_cpu(observer: Observer, tensor: Any, name: str | None) -> bool:
+    # Numbers, such as an optimiser's count of steps, may lie on the CPU beside any device.
+    seen = observer.sees_cpu and tensor.device.type == "cpu" and len(tensor.shape) > 0
+    return seen or ABSENT
+
+
 def values(observer: Observer, tensor: Any, name: str | None) -> Any:
     if observer.unread_device is not None and tensor.device == observer.unread_device:
         return ABSENT

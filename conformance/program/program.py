@@ -25,9 +25,14 @@ from conformance.program.statements import (
 __all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
 
 
+HOST = "cpu"
+"""The device of the oracle."""
+
 OTHER_DEVICE = "other_device"
 """The name by which a program has a second device, bound before its first statement: for torch on
 the CPU it is the meta device, for a backend on an accelerator the CPU."""
+
+_HOSTED = re.compile(rf"\b{HOST}\b|numpy|\bnp\.|rng_state|get_state")
 
 _NAMED = re.compile(rf"\b{OTHER_DEVICE}\b(?!\s*=[^=])")
 
@@ -97,6 +102,12 @@ class Program:
     def names_other_device(self) -> bool:
         """Say whether the source names the other device (`OTHER_DEVICE`), and does not bind it."""
         return OTHER_DEVICE in self.source and bool(_NAMED.search(self.source))
+
+    @cached_property
+    def names_host(self) -> bool:
+        """Say whether the source names the CPU, or what lies there on any backend: NumPy's arrays,
+        states of random streams."""
+        return bool(_HOSTED.search(self.source))
 
     @cached_property
     def _preamble(self) -> str:
