@@ -193,6 +193,19 @@ PROGRAMS = {
             torch.ones(1, 3, 2, 2), (2, 2, 1), output_size=(1, 2, 3)
         )
     """,
+    "the argument of a transform is a leaf in it": """
+        x = torch.ones(2, requires_grad=True) * 2
+        torch.func.grad(lambda a: a.mul_(2).sum())(x)
+    """,
+    "a system of more dimensions on the right": """
+        torch.linalg.tensorsolve(torch.ones(2), torch.ones(2, 2))
+    """,
+    "the type of a tensor in the text of an error": """
+        torch.stft(torch.ones(2, dtype=torch.bfloat16), 2, return_complex=False)
+    """,
+    "complex numbers in the text of an error": """
+        torch.meshgrid([torch.ones(1, 1, 1) * 1j], indexing="ij")
+    """,
     "the number of dimensions of batch sizes": """
         d = torch.ones(2, 2)
         torch.lstm(d, d, [d, d], [d], True, 2, 2.0, False, False)
