@@ -47,6 +47,10 @@ PROGRAMS = {
         y = torch.nn.functional.pairwise_distance(x, x)
         t = torch.autograd.grad(y, [x], torch.ones(3, 3).t())
     """,
+    "a gradient of elements that overlap is laid out as the iterator has it": """
+        x = torch.ones(3, 4, requires_grad=True)
+        t = torch.autograd.grad(x * 2, [x], torch.ones(6).as_strided((3, 4), (1, 1)))
+    """,
     "a view of an inference tensor, made by a backward, has no base": """
         x = torch.ones(2, 2, requires_grad=True)
         y = x.mT.roll(1)
