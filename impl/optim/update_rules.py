@@ -53,6 +53,7 @@ class SGD(UpdateRule):
         momentum, lr = group["momentum"], group["lr"]
         if isinstance(lr, Tensor) and lr.ndim:
             lr = lr.squeeze()
+        made = []  # which the state gets when all parameters have been updated
         for param, grad in differentiated(group):  # no step count; complex numbers stay complex
             check_fused(group, param)
             state, kind = self.state[param] if momentum != 0 else {}, param.dtype
@@ -62,9 +63,7 @@ class SGD(UpdateRule):
                 if momentum != 0:
                     if buffer is None:
                         buffer = grad.detach().clone()
-                        state["momentum_buffer"] = (
-                            buffer if buffer.dtype is kind else buffer.to(kind)
-                        )
+                        made.append((state, buffer if buffer.dtype is kind else buffer.to(kind)))
                     else:
                         buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                     grad = self._direction(group, grad, buffer)
@@ -72,6 +71,8 @@ class SGD(UpdateRule):
                     param.addcmul_(grad, lr, value=-1)
                 else:
                     param.add_(grad, alpha=-lr)
+        for state, buffer in made:
+            state["momentum_buffer"] = buffer
 
     def _direction(self, group, grad: Tensor, buffer: Tensor) -> Tensor:
         """The direction that a step with momentum subtracts, but for the rate."""
