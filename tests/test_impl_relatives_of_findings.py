@@ -47,6 +47,10 @@ PROGRAMS = {
         y = torch.nn.functional.pairwise_distance(x, x)
         t = torch.autograd.grad(y, [x], torch.ones(3, 3).t())
     """,
+    "a gradient of elements that overlap is laid out as the iterator has it": """
+        x = torch.ones(3, 4, requires_grad=True)
+        t = torch.autograd.grad(x * 2, [x], torch.ones(6).as_strided((3, 4), (1, 1)))
+    """,
     "a view of an inference tensor, made by a backward, has no base": """
         x = torch.ones(2, 2, requires_grad=True)
         y = x.mT.roll(1)
@@ -192,6 +196,19 @@ PROGRAMS = {
         torch.nn.functional.fractional_max_pool3d(
             torch.ones(1, 3, 2, 2), (2, 2, 1), output_size=(1, 2, 3)
         )
+    """,
+    "the argument of a transform is a leaf in it": """
+        x = torch.ones(2, requires_grad=True) * 2
+        torch.func.grad(lambda a: a.mul_(2).sum())(x)
+    """,
+    "a system of more dimensions on the right": """
+        torch.linalg.tensorsolve(torch.ones(2), torch.ones(2, 2))
+    """,
+    "the type of a tensor in the text of an error": """
+        torch.stft(torch.ones(2, dtype=torch.bfloat16), 2, return_complex=False)
+    """,
+    "complex numbers in the text of an error": """
+        torch.meshgrid([torch.ones(1, 1, 1) * 1j], indexing="ij")
     """,
     "the number of dimensions of batch sizes": """
         d = torch.ones(2, 2)

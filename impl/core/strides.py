@@ -137,10 +137,11 @@ def strides_of(array) -> tuple[int, ...] | None:
 
 
 def is_permuted(array: np.ndarray) -> bool:
-    """Whether the strides are not in row-major order; zero strides are ignored."""
+    """Whether the strides are not in row-major order, or equal, as where elements overlap; zero
+    strides are ignored."""
     if array.flags.c_contiguous or array.ndim < 2:
         return False
     if array.ndim == 2:
-        return 0 < array.strides[0] < array.strides[1]
+        return 0 < array.strides[0] <= array.strides[1]
     strides = [s for s in array.strides if s]
-    return any(a < b for a, b in itertools.pairwise(strides))
+    return any(a <= b for a, b in itertools.pairwise(strides))

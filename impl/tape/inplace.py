@@ -31,6 +31,9 @@ def check(target: Tensor, differentiable: bool) -> None:
     if STATE.batched:
         target = physical(target)
     # CheckInplace 4
+    node = target._node
+    if node is not None and node._wrapper_of is not None:  # the alias is a leaf in its transform
+        raise RuntimeError(messages.LEAF_INPLACE)
     if target._view is not None:
         check_view(target)
     if requires_grad(target) and target._node is None:

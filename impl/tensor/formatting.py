@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 
@@ -15,6 +16,8 @@ _LINE = 80
 
 def tensor_text(raw) -> str:
     """A tensor's elements and sizes."""
+    if raw.size and raw.dtype.kind == "c":
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
     values = np.real(raw).astype(np.float64)
     sizes, kind = ",".join(map(str, raw.shape)), messages.tensor_type(BY_NUMPY[raw.dtype])
     return f"{_elements(values) if values.size else ''}[ {kind}{{{sizes}}} ]"

@@ -172,6 +172,6 @@ class EmbeddingBag(_Table):
         return made
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        text = f"{self.num_embeddings!r}, {self.embedding_dim!r}"
         text += nondefault(self, shown=repr, max_norm=None, norm_type=2, scale_grad_by_freq=False)
         return f"{text}, mode={self.mode!r}" + nondefault(self, shown=repr, padding_idx=None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 
-from impl.core.dtypes import BOOL, COMPLEX, FLOATING
+from impl.core.dtypes import FLOATING
+from impl.core.messages import tensor_type
 from impl.core.registry import FUNCTIONS, C, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.batching_rules import RULES
@@ -19,14 +20,6 @@ from impl.operators.fourier.spectral import (
 )
 from impl.operators.pointwise.arithmetic import require_tensor
 from impl.tensor.tensor import Tensor
-
-
-def _type_of(tensor: Tensor) -> str:
-    """ATen's name of the tensor's type in messages."""
-    legacy = tensor.dtype.legacy
-    return (
-        f"CPU{legacy}Type" if tensor.dtype.category in (BOOL, COMPLEX) else f"torch.{legacy}Tensor"
-    )
 
 
 def _flag_text(value) -> str:
@@ -47,7 +40,7 @@ _LOSSLESS = ".Please provide the same window used by stft to make the inversion 
 def _window_text(window) -> str:
     if window is None:
         return "None"
-    return f"{_type_of(window)}{{{[*window.shape]}}}"
+    return f"{tensor_type(window.dtype)}{{{[*window.shape]}}}"
 
 
 def centred(input, n_fft: int, pad_mode: str):
@@ -101,7 +94,7 @@ def _spectrogram(
 
     def refuse(reason: str, error: type[RuntimeError] = RuntimeError) -> RuntimeError:
         return error(
-            f"stft({_type_of(input)}{[*input.shape]}, n_fft={n_fft}, hop_length={hop}, "
+            f"stft({tensor_type(input.dtype)}{[*input.shape]}, n_fft={n_fft}, hop_length={hop}, "
             f"win_length={length}, window={_window_text(window)}, normalized={int(normalized)}, "
             f"onesided={_flag_text(onesided)}, return_complex={_flag_text(return_complex)}, "
             f"align_to_window={_flag_text(align_to_window)}) : {reason}"
@@ -218,7 +211,7 @@ def istft(
 
     def refuse(reason: str) -> RuntimeError:
         return RuntimeError(
-            f"istft({_type_of(input)}{[*input.shape]}, n_fft={n_fft}, hop_length={hop}, "
+            f"istft({tensor_type(input.dtype)}{[*input.shape]}, n_fft={n_fft}, hop_length={hop}, "
             f"win_length={win_length}, window={_window_text(window)}, center={int(center)}, "
             f"normalized={int(normalized)}, onesided={_flag_text(onesided)}, "
             f"length={length}, return_complex={int(return_complex)}) {reason}"

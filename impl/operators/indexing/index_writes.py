@@ -246,7 +246,8 @@ def _check_filled(self, index, value) -> None:
 
 
 def _loses_imaginary_part(self, value) -> bool:
-    return np.iscomplexobj(value) and self.dtype.kind != "c"
+    complex_value = value.dtype.kind == "c" if hasattr(value, "dtype") else type(value) is complex
+    return complex_value and self.dtype.kind != "c"
 
 
 def _filled_at(self, dim, index, value):

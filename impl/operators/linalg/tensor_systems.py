@@ -66,6 +66,8 @@ def tensorsolve(A, B, dims=None, *, out=None):
     if dims is not None:
         ndim = A._raw.ndim
         A = FUNCTIONS["movedim"](A, tuple(dims), tuple(range(ndim - len(dims), ndim)))
+    if B._raw.ndim > A._raw.ndim:  # ATen copies the sizes between the two, a negative number
+        raise RuntimeError("cannot create std::vector larger than max_size()")
     sizes = A._raw.shape[B._raw.ndim :]
     count = math.prod(sizes)
     _check_sizes(
