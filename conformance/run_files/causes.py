@@ -113,8 +113,7 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
 
 
 def _speaks(line: Line) -> bool:
-    """Whether a program says what the cause is about: it contradicts a comment, or is a sample,
-    which has none."""
+    """Whether a program contradicts a comment, or is a sample, which has none."""
     return line["rule"] is None or bool(line.get("contradicted", True))
 
 
