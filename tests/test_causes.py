@@ -153,6 +153,14 @@ def test_of_causes_of_as_many_programs_one_that_contradicts_a_comment_is_first()
     assert [cause.shown["id"] for cause in causes(run)] == ["ACCUM-02.1", "LEAF-01.1"]
 
 
+def test_programs_of_rules_whose_comments_hold_do_not_make_a_cause_larger():
+    run = [line(f"LEAF-0{n}.1", "leaves", divergences=lower(), contradicted=[]) for n in (1, 2, 3)]
+    run.append(line("ACCUM-02.1", "accumulation", divergences=doubled(), contradicted=[4]))
+    run += [sample("amax", n, divergences=lower()) for n in (1, 2)]
+    assert [cause.operator for cause in causes(run)] == ["amax", None, None]
+    assert [cause.shown["id"] for cause in causes(run)][1:] == ["ACCUM-02.1", "LEAF-01.1"]
+
+
 def test_of_causes_of_as_many_programs_one_with_a_short_program_is_first():
     long = SOURCE.replace("y = x * 2\n", "y = x * 2\n" + "y = y * 1\n" * SHORT)
     at = {"values": divergence(SHORT + 2, "x", "grad.values", [2.0, 2.0], [4.0, 4.0])}
@@ -271,7 +279,7 @@ def test_lines_tell_the_program_the_place_and_the_next_command():
     ]
     run += [sample("amax", 0, divergences=doubled())]
     text = "\n".join(cause_lines(causes(run), Settings(backend="port", oracle="torch")))
-    assert text.startswith("2 causes of 13 divergences, the largest first:")
+    assert text.startswith("2 causes of 13 divergences, those that contradict most comments first:")
     assert "12 x memory: a version counter is lower than expected (seeds 12)" in text
     assert "line 3, y.version: expected 1, got 0" in text
     assert "conform show SEED-00.1 --backend port --oracle torch" in text

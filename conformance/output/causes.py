@@ -21,12 +21,13 @@ _LONGEST = 12
 
 
 def cause_lines(found: Sequence[Cause], settings: Settings) -> Iterator[str]:
-    """Yield the lines that tell the causes, the largest first; none for no causes."""
+    """Yield the lines that tell the causes in their order; none for no causes."""
     if not found:
         return
     programs = sum(len(cause.lines) for cause in found)
     heads = "1 cause" if len(found) == 1 else f"{len(found):,} causes"
-    yield f"{heads} of {programs:,} divergences" + (", the largest first:" if found[1:] else ":")
+    order = ", those that contradict most comments first:" if found[1:] else ":"
+    yield f"{heads} of {programs:,} divergences{order}"
     for number, cause in enumerate(found[:SHOWN], 1):
         yield from _told(number, cause, settings, number <= WITH_PROGRAM)
     if rest := found[SHOWN:]:

@@ -210,7 +210,7 @@ def notes_of_runs(found: Changes, before: Run, after: Run) -> Iterator[str]:
 
 
 def _by_cause(group: Sequence[Change], run: Run) -> Iterator[str]:
-    """The causes of the programs that diverge in one of two runs only, the largest first."""
+    """The causes of the programs that diverge in one of two runs only."""
     changed = {change.id for change in group}
     for cause in causes(run.programs, run.levels):
         if number := sum(line["id"] in changed for line in cause.lines):

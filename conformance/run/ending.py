@@ -50,7 +50,7 @@ class Result:
 
     @cached_property
     def causes(self) -> list[Cause]:
-        """The causes of the run's divergences, the largest first."""
+        """The causes of the run's divergences, in their order."""
         return causes(self.lines, self.settings.selection.levels)
 
     def code(self) -> int:

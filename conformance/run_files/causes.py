@@ -77,10 +77,11 @@ class Cause:
 
 
 def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]:
-    """The causes of the divergences among a run's lines, those of most programs first, and of as
-    many those whose program contradicts its comments, and is short.
+    """The causes of the divergences among a run's lines, those first whose programs contradict most
+    comments; a sample, which has none, counts like a program that does.
 
-    Known divergences are left out, and levels other than these.
+    Of as many those of most programs come first, and then those whose program contradicts its
+    comments, and is short. Known divergences are left out, and levels other than these.
     """
     lines = list(lines)
     groups: dict[Difference, list[Line]] = {}
@@ -101,6 +102,7 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
     order = {id(line): position for position, line in enumerate(lines)}
     found.sort(
         key=lambda cause: (
+            -sum(map(_speaks, cause.lines)),
             -len(cause.lines),
             not cause.shown.get("contradicted"),
             length(cause.shown, levels) > SHORT,
@@ -108,6 +110,11 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
         )
     )
     return found
+
+
+def _speaks(line: Line) -> bool:
+    """Whether a program contradicts a comment, or is a sample, which has none."""
+    return line["rule"] is None or bool(line.get("contradicted", True))
 
 
 def _is_left_behind(difference: Difference, group: Sequence[Line], lines: Sequence[Line]) -> bool:
