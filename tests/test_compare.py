@@ -13,14 +13,14 @@ from conformance.base.tolerances import PRECISIONS, TOLERANCES, unit_in_last_pla
 from conformance.compare.compare import compare
 from conformance.compare.verdict import Verdict
 from conformance.execution.execute import trace
-from conformance.observe.fields import fields_of
+from conformance.observe.fields import Comparator, fields_of
 from conformance.observe.trace import Step, Trace
 from conformance.program.internals import internals
 from conformance.program.program import Program
 
 TORCH = find("torch")
 TENSOR_FIELDS, GRAD_FIELDS = (  # of strided tensors
-    {field.name: field.level for field in fields_of(of) if field.name != "sparse"}
+    {row.name: row.level for row in fields_of(of) if row.comparator is not Comparator.OPTIONAL}
     for of in ("tensor", "grad")
 )
 SOURCE = """\

@@ -50,17 +50,24 @@ def on_copied_memory(tensor: Tensor) -> Tensor:
     return with_bits(alias(memory, geometry(tensor)), *conj_neg_bits(tensor))
 
 
+def writable_alias(tensor: Tensor) -> Tensor:
+    """An alias without history, which a transform lets operators write, though the tensor may be
+    captured (ATen's `alias`)."""
+    result = alias(tensor, geometry(tensor))
+    return inference_mode.detached(result) if tensor._inference else result
+
+
 @method_of(Tensor)
 def detach(self) -> Tensor:
     """An alias with the same storage and version counter, without history (torch.Tensor.detach)."""
     if DISPATCHING and dispatches(self):
         return tensor_ops.dispatched_detach(self)
-    result = alias(self, geometry(self))
+    result = writable_alias(self)
     for transform in STATE.transforms:
         if not transform.owns(self):
             result._detached_in = transform.serial
             break
-    return inference_mode.detached(result) if self._inference else result
+    return result
 
 
 def _data(self) -> Tensor:

@@ -35,6 +35,7 @@ from impl.operators.layers.normalization import (
     second_input_gradient,
     tangent,
 )
+from impl.tensor.aliases import writable_alias
 from impl.tensor.tensor import Tensor
 
 
@@ -325,6 +326,5 @@ def instance_norm(
     result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)
     for running, repeated in ((running_mean, mean), (running_var, var)) if use_input_stats else ():
         if running is not None and repeated is not None:
-            # An alias, which a transform lets the layer write, though the layer's own is captured.
-            running.detach().copy_(repeated.view(shape[:2]).mean(0))
+            writable_alias(running).copy_(repeated.view(shape[:2]).mean(0))
     return result.view(shape)
