@@ -101,7 +101,7 @@ div_scalar.sparse(_div)
 to_copy.sparse(lambda self, numpy_dtype, strides, device=None: self.converted(numpy_dtype))
 sum_all.sparse(lambda self, dtype: sum_all.kernel(self.values, dtype))
 clone_layout.sparse(
-    lambda self, strides: SparseArray(
+    lambda self, strides, memory_format: SparseArray(
         self.indices.copy(), self.values.copy(), self.shape, self.coalesced
     )
 )
