@@ -85,8 +85,8 @@ class TracedLevel(DualLevel):
             self.tape.running, self.tape.until = False, self.until
 
     def traces(self, tensor: Tensor) -> bool:
-        """Whether the function has computed a value: what it is given by the caller, and constants
-        of its own, it may read."""
+        """Whether the function has computed a value. It may read values of the caller, and
+        constants of its own."""
         return self.has_made(tensor) and id(tensor) not in self._constants
 
     def note_constant(self, tensor: Tensor) -> None:

@@ -94,7 +94,7 @@ class Transform:
         """Take note of a tensor of given numbers."""
 
     def note_computed(self, args: tuple, outputs: tuple) -> None:
-        """Take note of what an operator computed of its arguments."""
+        """Take note of the results of an operator, and of its arguments."""
 
     def tracks(self, tensor: Tensor) -> bool:
         """Whether the graph of a tensor leads to an input of this transform, or to another leaf of
