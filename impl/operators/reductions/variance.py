@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -179,7 +180,9 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
     return apply(input, dim, correction, keepdim)
 
 
-def _resized_first(out, input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> None:
+def _resized_first(
+    name: str, out, input, dim=None, unbiased=None, keepdim=False, *, correction=None
+) -> None:
     """Resize `out=` before the degrees of freedom are looked at; for complex numbers the sum of two
     variances is written into it later. Raises NotImplementedError for one of complex numbers,
     unless the input has them or a single number is computed, RuntimeError for one of integers, and
@@ -199,7 +202,11 @@ def _resized_first(out, input, dim=None, unbiased=None, keepdim=False, *, correc
     if out.numel() != 1 and out.dtype.is_complex:
         raise not_implemented("std_cpu", out.dtype)
     if out.numel() == 1 and input._raw.dtype in REDUCED and out._raw.dtype not in REDUCED:
-        raise RuntimeError(f"std_var_all: Unsupported dtype {input.dtype.legacy}")
+        spread(_refuse_half, name, input, dim, unbiased, correction, keepdim)
+
+
+def _refuse_half(input, *settings) -> None:
+    raise RuntimeError(f"std_var_all: Unsupported dtype {input.dtype.legacy}")
 
 
 def _stored(name: str, out, result):
@@ -210,13 +217,13 @@ def _stored(name: str, out, result):
     return store(name, out, result)
 
 
-@function(out=True, before=_resized_first, storing=_stored)
+@function(out=True, before=partial(_resized_first, "var"), storing=_stored)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance with Bessel's correction by default (torch.var)."""
     return spread(var_correction, "var", input, dim, unbiased, correction, keepdim)
 
 
-@function(out=True, before=_resized_first, storing=_stored)
+@function(out=True, before=partial(_resized_first, "std"), storing=_stored)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
     return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)
