@@ -175,6 +175,7 @@ function hooked(node, grads, buffers) {
     if (replaced !== null && !(replaced instanceof Tensor)) {
       throw typeError('hooks should return a Tensor or None');
     }
+    if (replaced) refuseOther(replaced, found[nr]);
     if (replaced && replaced.storage.id <= before) buffers.hold(replaced, 1);
     found[nr] = replaced ?? found[nr];
   }
@@ -184,6 +185,19 @@ function hooked(node, grads, buffers) {
     }
   }
   return found;
+}
+
+const LEGACY = { float32: 'Float', float64: 'Double', int64: 'Long', int32: 'Int', bool: 'Bool' };
+
+/** Throws RuntimeError for what a hook returned with another dtype or other sizes. */
+function refuseOther(replaced, grad) {
+  const [was, is] = [grad, replaced].map(({ dtype }) => `torch.${LEGACY[dtype.name]}Tensor`);
+  if (was !== is) {
+    throw runtimeError(`hook '<lambda>' has changed the type of value (was ${was} got ${is})`);
+  }
+  if (`${replaced.shape}` !== `${grad.shape}`) {
+    throw runtimeError("hook '<lambda>' has changed the size of value");
+  }
 }
 
 /** The node made last; gradient accumulators come first, in the order in which they are ready. */
