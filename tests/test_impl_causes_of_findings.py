@@ -10,44 +10,9 @@ import warnings
 
 import pytest
 import torch
+from made_programs import outcome
 
 import impl
-
-
-def outcome(t, program):
-    """The results of a program, or its error, and the warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = shown(t, program(t))
-        except Exception as error:
-            text = str(error).partition(" with error")[0]  # in which torch shows its C++ stack
-            result = f"{type(error).__name__}: {text}"
-    told = [str(one.message).partition(" (Triggered")[0] for one in caught]
-    return result, [text for text in told if "torch.jit" not in text]
-
-
-def shown(t, value):
-    if isinstance(value, (tuple, list)):
-        return [shown(t, entry) for entry in value]
-    if not isinstance(value, t.Tensor):
-        return str(value)
-    version = None if value.is_inference() else value._version
-    described = str(value.dtype).rpartition(".")[2], [*value.shape], value.stride(), version
-    try:
-        values = repr(value.detach().resolve_conj().cpu().tolist())
-    except RuntimeError as error:  # zeros without memory
-        values = str(error)
-    return *described, values
-
-
-@pytest.fixture(autouse=True)
-def every_warning():
-    """Have torch warn each time, as the suite does."""
-    before = torch.is_warn_always_enabled()
-    torch.set_warn_always(True)
-    yield
-    torch.set_warn_always(before)
 
 
 def _in_anomaly_mode(t, program):

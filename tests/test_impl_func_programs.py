@@ -144,4 +144,4 @@ def test_an_index_without_dimensions_counts_as_one_of_one_element(name: str):
                 show(func.jacrev(lambda a: {INDEXED[name]})(x[0]).tolist())
             """
             mine, theirs = answers(program)
-    assert mine == theirs
+            assert mine == theirs

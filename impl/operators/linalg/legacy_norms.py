@@ -7,16 +7,15 @@ import warnings
 from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
 from impl.core.meta_arrays import reduced_shape
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, function
 from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import copy_out, fit, refuse_links, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
+    norm_operator,
     norm_tangent,
-    norm_writes,
-    norm_written_by,
     raw_norm,
 )
 from impl.tensor.tensor import Tensor
@@ -31,15 +30,7 @@ def require_real_or_complex(kind) -> None:
         )
 
 
-@operator(
-    node="NormBackward1",
-    function=False,
-    method=False,
-    layout_sensitive=True,
-    writes=norm_writes,
-    written_by=norm_written_by,
-    batching="dims",
-)
+@norm_operator(node="NormBackward1", batching="dims")
 def norm_dims(self: Array, p, dim, keepdim) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), wrap_dims(dim, self.ndim), keepdim)
@@ -57,14 +48,7 @@ norm_dims.forward(
 )
 
 
-@operator(
-    node="NormBackward0",
-    function=False,
-    method=False,
-    layout_sensitive=True,
-    writes=norm_writes,
-    written_by=norm_written_by,
-)
+@norm_operator(node="NormBackward0")
 def norm_all(self: Array, p) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), None, False)

@@ -64,14 +64,14 @@ def _is_single(shape, axes) -> bool:
     return axes != () and all(shape[d] == 1 for d in (range(len(shape)) if axes is None else axes))
 
 
-def norm_writes(args) -> int:
+def _writes(args) -> int:
     """How often ATen's kernel writes to a norm: once, if it is that of nothing or of single numbers
     (see `raw_norm`)."""
     shape = args[0]._raw.shape
     return int(0 in shape or _is_of_single_numbers(args))
 
 
-def norm_written_by(args) -> str | None:
+def _written_by(args) -> str | None:
     """The operator by which it does; dimensions that are not kept it squeezes, which gives a tensor
     that does not require grad."""
     keepdim = len(args) > 3 and args[3]
@@ -82,6 +82,17 @@ def norm_written_by(args) -> str | None:
 def _is_of_single_numbers(args) -> bool:
     shape, dim = args[0]._raw.shape, args[2] if len(args) > 2 else None
     return _is_single(shape, wrap_dims(dim, len(shape)) if dim else None)
+
+
+# Declares an operator whose kernel is `raw_norm`.
+norm_operator = functools.partial(
+    operator,
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    writes=_writes,
+    written_by=_written_by,
+)
 
 
 def require_identity(raw, order: float, dim) -> None:
@@ -102,15 +113,7 @@ def require_identity(raw, order: float, dim) -> None:
             )
 
 
-@operator(
-    node="LinalgVectorNormBackward0",
-    function=False,
-    method=False,
-    layout_sensitive=True,
-    writes=norm_writes,
-    written_by=norm_written_by,
-    batching="dims",
-)
+@norm_operator(node="LinalgVectorNormBackward0", batching="dims")
 def vector_norm_dims(self: Array, ord, dim, keepdim, dtype=None) -> Array:
     require_identity(self, float(ord), dim)
     raw = self if dtype is None else self.astype(dtype.numpy)
