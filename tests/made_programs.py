@@ -1,5 +1,5 @@
-"""What a function of a library, or a program, gives with torch or with impl: its results or its
-error, and its warnings."""
+"""The results, or the error, and the warnings of a function of a library, or of a program, with
+torch or with impl."""
 
 from __future__ import annotations
 
