@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
-import re
 import warnings
 from typing import Any
 
@@ -111,133 +109,6 @@ def _mapped(lib: Any, program: Any, expression: str, dim: int) -> Any:
     ]
 
 
-# Calls with `a` and `b` of the shapes before them, one class of torch's batching rules a line.
-RULED = {
-    "images merged into the first dimension": [
-        ("(4, 2, 6)", "()", "F.pixel_shuffle(a, 2), F.channel_shuffle(a[None], 2)"),
-        ("(1, 4, 6)", "()", "F.pixel_unshuffle(a, 2), F.pad(a, (1, 1), 'reflect')"),
-        ("(2, 4, 6)", "()", "F.adaptive_avg_pool2d(a, 2), F.adaptive_max_pool2d(a, 2)"),
-        ("(0, 4, 6)", "()", "F.adaptive_avg_pool1d(a, 2)"),
-        ("(1, 2, 4, 6)", "()", "F.unfold(a, 2), F.interpolate(a, size=3, mode='nearest')"),
-        ("(1, 2, 4, 6)", "(1, 3, 5, 2)", "F.grid_sample(a, b, align_corners=False)"),
-    ],
-    "the mapped dimension moved to the front, or left in its place": [
-        ("(4, 3)", "()", "torch.special.bessel_j0(a), torch.special.modified_bessel_k1(a)"),
-        ("(4, 3)", "()", "torch.mvlgamma(a + 5, 2)"),
-    ],
-    "functions that torch applies to each example": [
-        ("(4,)", "(4,)", "torch.special.chebyshev_polynomial_t(a, b), torch.special.airy_ai(a)"),
-        ("(4, 3)", "(4, 3)", "F.margin_ranking_loss(a, b, b), F.soft_margin_loss(a, b)"),
-        ("(4, 3)", "(4, 3)", "F.triplet_margin_loss(a, b, b), torch.special.log_ndtr(a)"),
-        ("(4, 4)", "()", "torch.linalg.lu(a).L, torch.diagflat(a), torch.fft.ihfft2(a)"),
-        ("(4,)", "()", "torch.argwhere(a), torch.nonzero_static(a, size=2)"),
-        ("(1, 2, 4)", "()", "F.interpolate(a, size=3, mode='nearest-exact')"),
-    ],
-    "copies of views": [
-        ("(1, 3)", "()", "torch.t_copy(a), torch.permute_copy(a, (1, 0)), torch.squeeze_copy(a)"),
-        ("(3,)", "()", "torch.expand_copy(a, (2, 3)), torch.as_strided_copy(a, (2, 2), (1, 1))"),
-        ("(3, 2)", "()", "torch.select_copy(a, 0, 1), torch.slice_copy(a, 1, 1)"),
-        ("()", "()", "torch.transpose_copy(a, 0, 0), torch.transpose(a, 0, 0)"),
-    ],
-    "writes at indices": [
-        ("(3, 4)", "(4,)", "torch.select_scatter(a, b, 0, -1)"),
-        ("(3, 4)", "(1, 4)", "torch.slice_scatter(a, b, 0, 1, 2)"),
-        ("(3, 4)", "(1, 4)", "torch.index_put(a, (torch.tensor([1]),), b)"),
-        ("(3, 4)", "()", "torch.index_fill(a, 1, torch.tensor([0, 2]), 7.0)"),
-        ("(3, 4)", "()", "torch.index_fill(a, -1, (b * 0).long(), 7.0)"),
-        ("(3, 4)", "()", "torch.index_fill(a, 0, torch.tensor([1]), b)"),
-        ("()", "()", "torch.index_select(a, 0, torch.tensor([0]))"),
-        ("(3,)", "(3,)", "F.one_hot((a * 7).long(), 7), F.one_hot((b * 7).long(), 7)"),
-        ("(4,)", "()", "torch.masked_select(a, torch.ones(3, 4, dtype=torch.bool))"),
-    ],
-    "linear algebra": [
-        ("(3, 4)", "(4,)", "torch.mv(a, b), a @ b"),
-        ("(4,)", "(4,)", "torch.vdot(a, b), torch.dot(a, b)"),
-        ("(2, 2)", "(2, 3)", "torch.linalg.solve(a, b)"),
-        ("(2, 2)", "(2,)", "torch.linalg.solve(a, b)"),
-        ("(3, 2)", "(3, 2)", "tuple(torch.linalg.lstsq(a, b))[1:3]"),
-        ("(2, 2)", "()", "torch.linalg.matrix_rank(a, atol=torch.tensor(0.1))"),
-        ("(2, 2)", "()", "torch.linalg.eigvals(a @ a.mT)"),
-        ("(2, 3, 3)", "()", "torch.lu_unpack(*torch.linalg.lu_factor(a))"),
-        ("(2, 3)", "(2, 1)", "torch.linalg.pinv(a, b[:, 0].abs())"),
-    ],
-}
-
-
-@pytest.mark.parametrize("call", [call for calls in RULED.values() for call in calls], ids=str)
-def test_results_lie_in_memory_as_those_of_torchs_rules(call):
-    torch = pytest.importorskip("torch")
-    assert _shown_of(impl, *call) == _shown_of(torch, *call)
-
-
-def _shown_of(lib: Any, a: str, b: str, text: str) -> list:
-    """Values, geometry, versions and warnings of calls, whichever arguments are mapped, at either
-    place."""
-    function = eval(f"lambda a, b: ({text})", {"torch": lib, "F": lib.nn.functional})
-    shown = []
-    for mapped in ((0, 0), (1, 1), (0, None), (1, None), (None, 0), (None, 1)):
-        given, dims = [], []
-        for number, (shape, dim) in enumerate(zip((eval(a), eval(b)), mapped, strict=True)):
-            dims.append(None if dim is None else min(dim, len(shape)))
-            sizes = [*shape]
-            if dim is not None:
-                sizes.insert(dims[-1], 2)
-            count = math.prod(sizes)
-            given.append(((lib.arange(count) * (2 + number) + 1).view(sizes) % 7) / 7 + 0.05)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            results = lib.func.vmap(function, in_dims=tuple(dims))(*given)
-        flat = results if isinstance(results, (tuple, list)) else (results,)
-        shown += [
-            (tuple(r.shape), str(r.dtype)[-7:], r.stride(), r._is_view(), r._version) for r in flat
-        ]
-        shown += [[round(abs(x), 3) for x in r.reshape(-1).tolist()] for r in flat]
-        names = re.findall(r"batching rule for (\S+)\. ", " ".join(str(w.message) for w in caught))
-        shown.append(sorted({*names}))
-    return shown
-
-
-# Functions that torch composes within a transform of differentiation, and else has no rule for.
-REFUSED_CALLS = [
-    "torch.chain_matmul(a, a)",
-    "torch.narrow(a, 0, torch.tensor(1), 1)",
-    "torch.tensor_split(a, torch.tensor([1]))",
-    "torch.nonzero(a, as_tuple=True)",
-    "torch.nonzero(a)",
-    "F.one_hot(a.long())",
-    "F.one_hot(a, 3)",
-    "torch.unique(a, dim=0)",
-    "torch.split_copy(a, 1)",
-    "torch.as_strided_scatter(a, a, (2, 2), (2, 1))",
-]
-
-
-@pytest.mark.parametrize("text", REFUSED_CALLS)
-def test_calls_without_a_rule_are_refused_as_by_torch(text):
-    torch = pytest.importorskip("torch")
-    shown = []
-    for lib in (impl, torch):
-        function = eval(f"lambda a: {text}", {"torch": lib, "F": lib.nn.functional})
-        with pytest.raises(RuntimeError) as error:
-            lib.func.vmap(function)(lib.ones(2, 2, 2))
-        shown.append(str(error.value))
-    assert shown[0] == shown[1]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["F.margin_ranking_loss(a, a, a)", "torch.diagflat(a).sum()", "torch.chain_matmul(a, a).sum()"],
-)
-def test_a_composite_is_composed_where_its_gradient_is_taken_within(text):
-    torch = pytest.importorskip("torch")
-    for lib in (impl, torch):
-        function = eval(f"lambda a: {text}", {"torch": lib, "F": lib.nn.functional})
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            lib.func.vmap(lib.func.grad(function))(lib.ones(2, 2, 2))
-        assert not any("batching rule" in str(warning.message) for warning in caught)
-
-
 def test_dimensions_are_hidden_and_shown_again_in_any_order():
     value = impl.arange(24).view(2, 3, 4)
     outer, inner = VmapLevel(3, "error"), VmapLevel(2, "error")
@@ -339,61 +210,6 @@ def test_saved_tensors_of_a_mapped_function_are_batched_where_they_were():
     impl.vmap(Product.apply, in_dims=(0, None))(x, y).sum().backward()
     assert seen == [((2,), (2,), (2,))]
     assert x.grad.shape == (4, 2) and y.grad.tolist() == [4, 4]
-
-
-@pytest.mark.parametrize("in_dims", [0, 1, 2])
-def test_a_norm_without_a_rule_in_torch_is_applied_to_each_example(in_dims):
-    """As torch's fallback does, with its warning and its node."""
-    value = impl.arange(24.0).reshape(2, 3, 4).requires_grad_()
-    with pytest.warns(UserWarning, match="batching rule for aten::norm_except_dim"):
-        norms = impl.func.vmap(lambda t: impl.norm_except_dim(t, 2, -1), in_dims=in_dims)(value)
-    assert norms.grad_fn.name() == "ViewBackward0"
-    assert norms.tolist() == [row.norm().item() for row in value.detach().unbind(in_dims)]
-
-
-MATRIX = impl.arange(12.0).reshape(3, 4)
-IMAGES = impl.arange(16.0).reshape(1, 4, 4)
-
-
-@pytest.mark.parametrize(
-    ("function", "example", "name"),
-    [
-        (lambda t: impl.isin(t, t[0]), MATRIX, "isin.Tensor_Tensor"),
-        (lambda t: impl.isin(t, 1.0), MATRIX, "isin.Tensor_Scalar"),
-        (lambda t: impl.isin(1.0, t), MATRIX, "isin.Scalar_Tensor"),
-        (lambda t: impl.histc(t, 4), MATRIX, "histc"),
-        (lambda t: impl.histogram(t, 4).hist, MATRIX, "histogram.bin_ct"),
-        (lambda t: impl.quantile(t, 0.3, dim=0), MATRIX, "quantile.scalar"),
-        (lambda t: impl.quantile(t, impl.tensor([0.3])), MATRIX, "quantile"),
-        (lambda t: impl.put(t, impl.tensor([0]), impl.zeros(1)), MATRIX, "put"),
-        (lambda t: (t * 1).renorm_(2, 0, 1.0), MATRIX, "renorm_"),
-        (lambda t: impl.renorm(t, 2, 0, 1.0), MATRIX, "renorm"),
-        (lambda t: impl.pdist(t), MATRIX, "pdist"),
-        (lambda t: impl.nn.functional.pdist(t), MATRIX, "pdist"),
-        (lambda t: impl.nn.functional.kl_div(t, t, reduction="sum"), MATRIX, "kl_div"),
-        (lambda t: impl._weight_norm(t, impl.ones(3, 1), 0), MATRIX, "_weight_norm"),
-        (
-            lambda t: impl.nn.functional.bilinear(t, t, impl.ones(2, 4, 4)),
-            MATRIX,
-            "bilinear",
-        ),
-        (
-            lambda t: impl.nn.functional.scaled_dot_product_attention(t, t, t),
-            IMAGES[None],
-            "_scaled_dot_product_flash_attention_for_cpu",
-        ),
-        (
-            lambda t: impl.nn.functional.max_unpool2d(t, impl.zeros(1, 2, 2, dtype=impl.int64), 2),
-            IMAGES[:, :2, :2],
-            "max_unpool2d",
-        ),
-    ],
-)
-def test_functions_without_a_rule_in_torch_warn_by_their_names_in_aten(function, example, name):
-    with pytest.warns(UserWarning, match=rf"batching rule for aten::{re.escape(name)}\. Please"):
-        mapped = impl.func.vmap(function)(impl.stack([example, example]))
-    assert mapped.shape == (2, *function(example).shape)
-    assert impl.equal(mapped[1], function(example))
 
 
 def test_factors_and_pivots_of_examples_are_checked():
