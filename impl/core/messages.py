@@ -362,6 +362,14 @@ def operation(node) -> str:
     return head if tail in ("", "0") else head + tail
 
 
+def expected(condition: str) -> str:
+    """The text of a check of ATen's that has none of its own (TORCH_CHECK)."""
+    return (
+        f"Expected {condition} to be true, but got false.  (Could this error message be improved?  "
+        "If so, please report an enhancement request to PyTorch.)"
+    )
+
+
 def too_few_sizes(dtype, shape, size) -> str:
     """The error of expand() for fewer sizes than a tensor of that dtype and shape has."""
     return (
@@ -471,10 +479,8 @@ INTEGER_GRADIENT = (
     "isDifferentiableType(grad.scalar_type()) INTERNAL ASSERT FAILED at "
     '"/__w/pytorch/pytorch/torch/csrc/autograd/engine.cpp":1096, please report a bug to PyTorch. '
 )
-COMPLEX_GRADIENT = (
-    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be "
-    "true, but got false.  (Could this error message be improved?  If so, please report an "
-    "enhancement request to PyTorch.)"
+COMPLEX_GRADIENT = expected(
+    "isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex)"
 )
 
 ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"

@@ -70,6 +70,7 @@ class OperatorWrites(OutputLayout):
     _meta_function = None  # the shape and dtype of the result, from the raw arguments
     _rereads = True  # whether the kernel looks at the sizes of an operand that is out=
     _prepares_late = False  # whether that follows the checks of the dtype and memory of out=
+    _parts = None  # the parts that a write in place writes
     _prepares_out = None  # the preparation of out= before the kernel runs
 
     def on_shared_memory(self, kernel):
@@ -78,6 +79,12 @@ class OperatorWrites(OutputLayout):
         which see that."""
         self._kernel_on_shared_memory = kernel
         return kernel
+
+    def in_parts(self, parts):
+        """Register the parts, (key, value) each and made one after the other from the raw
+        arguments, that a write in place writes to its target instead of the kernel's result."""
+        self._parts = parts
+        return parts
 
     def structured(self, meta, rereads: bool = True, late: bool = False):
         """Register the meta function of a structured kernel: from the raw arguments it returns the
@@ -129,7 +136,7 @@ class OperatorWrites(OutputLayout):
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )
         result = None
-        if not seen:
+        if not (seen or self._parts):
             others = [args[i] for i in self.tensor_positions[1:]]
             try:
                 result = self._call_kernel_into(target, others, raws, self.grows, strided)
@@ -173,6 +180,9 @@ class OperatorWrites(OutputLayout):
         if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
             dispatch_modes.called(self, args, written=True)
             inference_mode.count(target)
+            return
+        if self._parts is not None:
+            write.write_parts(target, self._parts(*raws))
             return
         on_meta = is_meta(result) or is_meta(target._raw)
         parts = parts_in_order(self, target, args, raws) if self.iterates and not on_meta else None

@@ -11,6 +11,7 @@ import numpy as np
 from impl.core import inference_mode, messages
 from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE, int64
+from impl.core.grad_mode import no_grad
 from impl.core.meta_arrays import is_meta
 from impl.core.named_types import type_name
 from impl.core.state import STATE
@@ -78,7 +79,10 @@ def refusing_gradients(function):
             written = [value for i, value in enumerate(out) if i in outputs]
         refuse_links(name, *inputs, written)
         _refuse_dispatched(name, out)
-        return function(*args, out=out, **named)
+        if outputs is None:
+            return function(*args, out=out, **named)
+        with no_grad():  # an output that has no derivative may require grad
+            return function(*args, out=out, **named)
 
     return refusing
 

@@ -12,9 +12,9 @@ from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.factories.type_info import finfo
 from impl.functional import norm
-from impl.optim.optimizer import Optimizer
+from impl.optim.optimizer import Optimizer, differentiated, with_gradient
 from impl.optim.sparse_rules import refuse_sparse
-from impl.optim.update_rule import differentiated, step_dtype, with_gradient
+from impl.optim.update_rule import step_dtype
 from impl.tensor.tensor import Tensor
 
 

@@ -237,6 +237,18 @@ class Optimizer(Hooked):
         return f"{type(self).__name__} ({text})"
 
 
+def with_gradient(group: dict[str, Any]) -> list[Tensor]:
+    """The parameters of a group that have a gradient. A step begins the state of all of them before
+    it writes to the first."""
+    return [param for param in group["params"] if param._own_grad is not None]
+
+
+def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
+    for param in with_gradient(group):
+        yield param, -param._own_grad if group["maximize"] else param._own_grad
+
+
 def _cast(param: Tensor, value, key=None):
     """The value with its tensors in the parameter's dtype, except step counts."""
     if isinstance(value, Tensor):

@@ -10,7 +10,7 @@ from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.operators.sparse.construction import sparse_coo, sparse_coo_tensor
-from impl.optim.optimizer import Optimizer
+from impl.optim.optimizer import Optimizer, differentiated, with_gradient
 from impl.optim.options import check_option
 from impl.tensor.tensor import Tensor
 
@@ -18,7 +18,7 @@ from impl.tensor.tensor import Tensor
 def refuse_sparse(optimizer: str, group: dict[str, Any]) -> None:
     """Raise RuntimeError if a parameter of the group has a sparse gradient, which the optimizer of
     this name does not take."""
-    if any(p._own_grad is not None and p._own_grad.is_sparse for p in group["params"]):
+    if any(param._own_grad.is_sparse for param in with_gradient(group)):
         hint = ", please consider SparseAdam instead" if optimizer == "Adam" else ""
         raise RuntimeError(f"{optimizer} does not support sparse gradients{hint}")
 
@@ -61,8 +61,7 @@ class SparseAdam(Optimizer):
             raise ValueError(f"{kind} params at indices {places}: SparseAdam {reason}")
 
     def _update(self, group) -> None:
-        given = [p for p in group["params"] if p._own_grad is not None]
-        for param in given:
+        for param in with_gradient(group):
             if not param._own_grad.is_sparse:
                 raise RuntimeError(
                     "SparseAdam does not support dense gradients, please consider Adam instead"
@@ -72,8 +71,7 @@ class SparseAdam(Optimizer):
                 zeros_like = FUNCTIONS["zeros_like"]
                 state.update(step=0, exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
             state["step"] += 1
-        for param in given:
-            grad = -param._own_grad if group["maximize"] else param._own_grad
+        for param, grad in differentiated(group):
             grad = grad.coalesce()
             if grad._values().numel():
                 self._step(group, param, grad, self.state[param])

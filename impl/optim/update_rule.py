@@ -10,7 +10,7 @@ from impl.core.dtypes import FLOATING, REDUCED, dtype, float32, float64, get_def
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.factories import creation
-from impl.optim.optimizer import Optimizer
+from impl.optim.optimizer import Optimizer, differentiated, with_gradient
 from impl.optim.options import check_option
 from impl.optim.sparse_rules import refuse_sparse
 from impl.tensor.tensor import Tensor
@@ -164,18 +164,6 @@ def computed(
     for tensor, result in zip(kept, wide_kept, strict=True):
         if tensor is not None:
             tensor.copy_(result)
-
-
-def with_gradient(group: dict[str, Any]) -> list[Tensor]:
-    """The parameters of a group that have a gradient. A step begins the state of all of them before
-    it writes to the first."""
-    return [param for param in group["params"] if param._own_grad is not None]
-
-
-def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
-    for param in with_gradient(group):
-        yield param, -param._own_grad if group["maximize"] else param._own_grad
 
 
 def check_fused(group: dict[str, Any], param: Tensor) -> None:

@@ -12,17 +12,16 @@ from operator import itemgetter
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.optim import sparse_rules
+from impl.optim.optimizer import differentiated, with_gradient
 from impl.optim.update_rule import (
     Kept,
     UpdateRule,
     check_fused,
     computed,
     decayed,
-    differentiated,
     filled,
     one,
     step_dtype,
-    with_gradient,
 )
 from impl.tensor.tensor import Tensor
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import warnings
 
+from impl.core import messages
 from impl.core.deprecation import deprecated
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS, C
@@ -110,10 +111,7 @@ def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None)
     clip_value = float(clip_value)
     gradients = _gradients(parameters)
     if not gradients:
-        raise RuntimeError(
-            "Expected !nested_tensorlist[0].empty() to be true, but got false.  (Could this error "
-            "message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise RuntimeError(messages.expected("!nested_tensorlist[0].empty()"))
     for gradient in gradients:
         if foreach is False:
             gradient.clamp_(-clip_value, clip_value)

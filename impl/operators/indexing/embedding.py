@@ -125,8 +125,8 @@ embedding_dense_backward.gradient(
 ).forward("linear")
 
 
-@operator(node="EmbeddingRenormBackward0", function=False, method=False, fresh=True)
-def renormed_rows(weight: Array, indices: Array, max_norm, norm_type) -> Array:
+def _renormed(weight, indices, max_norm, norm_type):
+    """The rows that are looked up and have a larger norm, scaled, each with its index."""
     if weight.ndim != 2:
         raise RuntimeError(
             f"Expected 2-dimensional tensor, but got {weight.ndim}-dimensional tensor for "
@@ -139,20 +139,27 @@ def renormed_rows(weight: Array, indices: Array, max_norm, norm_type) -> Array:
             "norm(): input dtype should be either floating point or complex. Got "
             f"{dtype.legacy} instead."
         )
-    table = weight.copy()
     for row in np.unique(indices):
-        if not -len(table) <= row < len(table):
+        if not -len(weight) <= row < len(weight):
             raise IndexError(
-                f"select(): index {row} out of range for tensor of size {[*table.shape]} at "
+                f"select(): index {row} out of range for tensor of size {[*weight.shape]} at "
                 "dimension 0"
             )
-        sizes = np.abs(widened(table[row])).astype(np.float64)
-        norm = float(np.linalg.norm(sizes, norm_type).astype(table[row].real.dtype))
+        sizes = np.abs(widened(weight[row])).astype(np.float64)
+        norm = float(np.linalg.norm(sizes, norm_type).astype(weight.real.dtype))
         if norm > max_norm:
-            table[row] = table[row] * table.dtype.type(max_norm / (norm + 1e-7))
+            yield row, weight[row] * weight.dtype.type(max_norm / (norm + 1e-7))
+
+
+@operator(node="EmbeddingRenormBackward0", function=False, method=False, fresh=True)
+def renormed_rows(weight: Array, indices: Array, max_norm, norm_type) -> Array:
+    table = weight.copy()
+    for row, value in _renormed(table, indices, max_norm, norm_type):
+        table[row] = value
     return table
 
 
+renormed_rows.in_parts(_renormed)
 renormed_rows.gradient(weight=not_differentiated("embedding_renorm"))
 renormed_rows.forward("unsupported", name="embedding_renorm_")
 

@@ -278,7 +278,6 @@ def _filled_at(self, dim, index, value):
     memory=MemoryOverlap(
         within=("index_fill_", "tensor[mask] = scalar"), disjoint=True, operands="second"
     ),
-    batching="dims",
 )
 def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
     return _filled_at(self, dim, index, value)

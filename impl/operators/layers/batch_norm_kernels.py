@@ -95,7 +95,8 @@ def normalized(input: np.ndarray, mean, invstd, weight, bias) -> np.ndarray:
         if weight is not None:
             value *= channels(widened(weight), x.ndim)
         # A missing bias is a zero, so the result is never minus zero.
-        return value + (x.dtype.type(0) if bias is None else channels(widened(bias), x.ndim))
+        value += 0 if bias is None else channels(widened(bias), x.ndim)
+        return value
     scale = invstd if weight is None else invstd * widened(weight)
     shift = product_plus(-mean, scale, 0 if bias is None else widened(bias))
     return product_plus(x, channels(scale, x.ndim), channels(shift, x.ndim))

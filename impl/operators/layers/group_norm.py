@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from impl.core import messages
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import array_ops
 from impl.core.state import STATE
@@ -40,10 +41,7 @@ def native_group_norm(
 ) -> tuple:
     check_parameters(input, "GroupNormKernelImpl", weight, bias)
     if input.size != N * C * HxW:
-        raise RuntimeError(
-            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error "
-            "message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise RuntimeError(messages.expected("X.numel() == N * C * HxW"))
     x = widened(input)
     rows = x.reshape(N * group, C // group * HxW)
     mean, rstd, centred = statistics(rows, eps)

@@ -15,6 +15,7 @@ from impl.core.dtypes import REDUCED, float32
 from impl.core.memory_formats import contiguous_format, suggested
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import tensor_ops
+from impl.core.state import STATE
 from impl.dispatch.definition import (
     Array,
     formula_operation,
@@ -255,7 +256,8 @@ def _check_parameters(normalized_shape, weight, bias) -> None:
 
 def _check_input(input, normalized_shape, separator: str) -> None:
     # The batching rule has no check: ATen's sees the mapped dimensions in front.
-    shape = (*(level.size for level in levels_of(input)), *input._raw.shape)
+    mapped = levels_of(input) if STATE.batched else ()
+    shape = (*(level.size for level in mapped), *input._raw.shape)
     if shape[max(len(shape) - len(normalized_shape), 0) :] != normalized_shape:
         expected = separator + ", ".join(map(str, normalized_shape))
         raise RuntimeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from impl.core import messages
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.not_implemented import refuse_complex, refuse_integers
+from impl.dispatch.not_implemented import require_floating
 from impl.dispatch.out import check_same, fit, storing_same
 from impl.operators.layers import batch_norm, group_norm, layer_norm
 from impl.operators.layers.batch_norm import check_mixed
@@ -99,8 +99,7 @@ def _check_elements(input) -> None:
 
 
 def _check_dtypes(input, *parameters) -> None:
-    refuse_integers(input._raw, "batch_norm")
-    refuse_complex(input._raw, "batch_norm")
+    require_floating(input._raw, "batch_norm")
     check_mixed(input._raw, *(None if value is None else value._raw for value in parameters))
 
 

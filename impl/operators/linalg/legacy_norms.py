@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 
 from impl.core.dims import require_dims, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
+from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.meta_arrays import reduced_shape
 from impl.dispatch.definition import Array, function
-from impl.dispatch.not_implemented import check_floating
-from impl.dispatch.out import copy_out, fit, refuse_links, store_exactly
-from impl.operators.linalg import lapack
+from impl.dispatch.out import fit, refuse_links, store_exactly
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
@@ -18,7 +16,6 @@ from impl.operators.linalg.norms import (
     norm_tangent,
     raw_norm,
 )
-from impl.tensor.tensor import Tensor
 
 
 def require_real_or_complex(kind) -> None:
@@ -62,12 +59,6 @@ norm_all.forward(
 )
 
 
-def check_norm(input: Tensor) -> None:
-    """Raise what `linalg.matrix_norm` raises before it looks at `out=`."""
-    lapack.check_matrices("linalg.matrix_norm", input._raw)
-    check_floating("linalg.matrix_norm", input._raw, low_precision=False)
-
-
 def _left_for_jit(name: str, instead: str) -> None:
     warnings.warn(
         f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed "
@@ -104,15 +95,8 @@ def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
         dim, keepdim = None, dim
     if dim is None:
         dim = (-2, -1)
-    check_norm(input)
     dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
-    result = matrix_norm(input, "nuc", dims, keepdim)
-    if isinstance(out, Tensor) and out.dtype is not (expected := real_of(input.dtype)):
-        raise RuntimeError(
-            f"linalg.matrix_norm expected out tensor dtype {expected.legacy} but got: "
-            f"{out.dtype.legacy}"
-        )
-    return result if out is None else copy_out("nuclear_norm", out, result)
+    return matrix_norm(input, "nuc", dims, keepdim, out=out)
 
 
 @function(method=False, batching="composed_fallback")

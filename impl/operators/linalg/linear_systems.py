@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import int32
+from impl.core.meta_arrays import MetaArray
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
@@ -132,7 +133,7 @@ def _prepare_solution(A, B, left: bool, out) -> None:
             f"{A.dtype.legacy} and B of type {B.dtype.legacy} instead"
         )
     vector = is_vector(first.shape, second.shape)
-    right = tensor_ops.unsqueeze(B.detach(), -1)._raw if vector else second
+    right = MetaArray((*second.shape, 1), second.dtype) if vector else second
     lapack.check_equation("linalg.solve", first, right, left)
     if vector and not left:
         raise RuntimeError(

@@ -13,7 +13,6 @@ import numpy as np
 
 from impl.core.dims import existing_dim
 from impl.core.dtypes import int32
-from impl.core.grad_mode import no_grad
 from impl.core.return_types import return_type
 from impl.core.state import STATE
 from impl.core.strides import unboxed
@@ -43,8 +42,9 @@ def factored(A, pivot=True):
                 "linalg.lu_factor: LU without pivoting is not implemented on the CPU"
             )
         getrf = lapack.lapack("getrf", A.dtype)
+        finite = np.isfinite(factors).all((-2, -1))
         for i in np.ndindex(infos.shape):
-            routine = getrf if np.isfinite(factors[i]).all() else _eliminated
+            routine = getrf if finite[i] else _eliminated
             factors[i], pivots[i], infos[i] = routine(factors[i], True)
     pivots += 1
     return factors, pivots, unboxed(infos)
@@ -214,8 +214,7 @@ def lu(A, *, pivot=True, out=None):
         for one, shape in zip(out, ((rows, rows), (rows, k), (k, columns)), strict=True):
             set_output(one, (*batch, *shape), A._raw.dtype)
     result = Factors(linalg_lu_plu(A, pivot))
-    with no_grad():  # `named_out` has refused gradients
-        return stored("linalg_lu", out, result)
+    return stored("linalg_lu", out, result)
 
 
 def _check(name: str, A) -> None:

@@ -22,8 +22,10 @@ from impl.dispatch.definition import (
     operator,
     taking_out,
 )
+from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import copy_out, store_exactly
 from impl.kernels.reduced_precision import widened
+from impl.operators.linalg import lapack
 from impl.operators.linalg.singular_values import singular_norm
 from impl.operators.reductions.reductions import restore
 from impl.tensor.batched_tensor import writable
@@ -268,14 +270,11 @@ def _copy_norm(name: str, out, result: Tensor):
     return copy_out(name, out, result)
 
 
-def matrix_dims(A, dim) -> tuple[int, int]:
+def _matrix_dims(A, dim, low_precision: bool) -> tuple[int, int]:
     """The two dimensions of matrices, counted from the first. Raises RuntimeError for another
     number of them, twice the same one, and a tensor of fewer dimensions or of integers."""
-    _require_floating("linalg.matrix_norm", A)
-    if A._raw.ndim < 2:
-        raise RuntimeError(
-            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
-        )
+    lapack.check_matrices("linalg.matrix_norm", A._raw)
+    check_floating("linalg.matrix_norm", A._raw, low_precision)
     dim = tuple(dim)
     if len(dim) != 2:
         shown = " ".join(map(str, dim))
@@ -297,7 +296,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
         shown = ord if isinstance(ord, str) else f"{ord:g}"
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
-    first, second = matrix_dims(A, dim)
+    first, second = _matrix_dims(A, dim, ord not in ("nuc", 2, -2))
     if dtype is not None:
         _check_widening("linalg.matrix_norm", A.dtype, dtype)
     if ord == "fro":

@@ -15,7 +15,7 @@ from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import fit, named_out, refuse_links, set_output, store_exactly
+from impl.dispatch.out import check_same, fit, named_out, refuse_links, set_output, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
@@ -287,6 +287,9 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     return Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
 
 
+_ANOTHER = "torch.svd: Expected out tensor to have dtype {0.legacy} but got {1.legacy} instead"
+
+
 def _svd_into(out, input: Tensor, some: bool, compute_uv: bool):
     """`svd` with `out=`, by operators that write to these tensors: V is transposed in place before
     and after it is V^H, also where it is the input."""
@@ -301,11 +304,7 @@ def _svd_into(out, input: Tensor, some: bool, compute_uv: bool):
             V.conj_physical_()
     else:
         for one in (U, V):
-            if one.dtype is not input.dtype:
-                raise RuntimeError(
-                    f"torch.svd: Expected out tensor to have dtype {input.dtype.legacy} but got "
-                    f"{one.dtype.legacy} instead"
-                )
+            check_same(_ANOTHER, one, input.dtype)
         refuse_links("_linalg_svd", input, S)
         svdvals(input, out=S)
         *batch, rows, columns = input._raw.shape
@@ -318,7 +317,6 @@ def _svd_into(out, input: Tensor, some: bool, compute_uv: bool):
 def singular_norm(A: Tensor, ord, dim: tuple[int, int], keepdim: bool, dtype) -> Tensor:
     """The sum ("nuc"), the largest (2) or the smallest (-2) of the singular values of the matrices
     in two dimensions (torch.linalg.matrix_norm), computed in `dtype` if given."""
-    not_implemented.check_floating("linalg.matrix_norm", A._raw, low_precision=False)
     if dtype is not None:
         A = A.to(dtype)
     order = (*(d for d in range(A._raw.ndim) if d not in dim), *dim)

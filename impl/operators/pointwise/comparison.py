@@ -21,7 +21,7 @@ from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.allocation import copied_layout
-from impl.tensor.tensor import DISPATCHING, Tensor, check_not_traced
+from impl.tensor.tensor import Tensor, check_not_traced
 from impl.tensor.torch_dispatch import asks
 
 _COMPARISONS = {
@@ -223,7 +223,7 @@ bitwise_not.forward("unknown")
 @function(batching="no_rule")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
-    if DISPATCHING and asks((input, other)):
+    if asks((input, other)):
         return called_aten("equal", input, other)
     refuse_meta("equal", input, other)
     _refuse_traced("equal", input, other)
@@ -270,9 +270,9 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 @function(batching="unsupported")
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
-    if DISPATCHING and asks((input, other)):
+    if asks((input, other)):
         more = [rtol, atol, equal_nan]
-        while more and more[-1] == (1e-05, 1e-08, False)[len(more) - 1]:
+        while more and more[-1] == allclose.__defaults__[len(more) - 1]:
             more.pop()
         return called_aten("allclose", input, other, *more)
     _check_close(input, other, rtol, atol)

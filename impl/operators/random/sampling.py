@@ -151,10 +151,7 @@ def _trials(p: np.ndarray, generator, strides=None) -> np.ndarray:
     refused = ~((p >= 0) & (p <= 1))
     if refused.any():  # those before it in memory have been drawn
         source.uniform(int(strided(np.arange(p.size), p.shape, strides, 0)[refused].min()), p.dtype)
-        raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
-            "be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise RuntimeError(messages.expected("p_in >= 0 && p_in <= 1"))
     return strided(source.uniform(p.size, p.dtype), p.shape, strides, 0) < p
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import reduced_shape
@@ -401,10 +402,8 @@ def _of_dim(name: str, arg):
     return op
 
 
-_UNCASTABLE = (
-    "Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to "
-    "be true, but got false.  (Could this error message be improved?  If so, please report an "
-    "enhancement request to PyTorch.)"
+_UNCASTABLE = messages.expected(
+    "canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype()))"
 )
 
 

@@ -141,19 +141,23 @@ over_all(sum_all, sum_dim)
 _UNSTATED: Any = object()
 
 
-def _sizes(input, dim, keepdim: bool):
-    """A function that returns the shape of a reduction; it raises for dimensions."""
+def _dtype_for(name: str, out, dtype, input, dim, keepdim: bool, text: str | None = None):
+    """The dtype in which a reduction computes, `working_dtype` where it has `out=`."""
+    if out is None:
+        return dtype
     dims = None if dim is _UNSTATED else dim
-    return lambda: reduced_shape(input._raw.shape, wrap_dims(dims, input._raw.ndim), keepdim)
+
+    def shape():
+        return reduced_shape(input._raw.shape, wrap_dims(dims, input._raw.ndim), keepdim)
+
+    return working_dtype(name, out, dtype, input, shape, text=text)
 
 
 @function("sum")
 @named_out("sum")
 def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
-    if out is not None:
-        shape = _sizes(input, dim, keepdim)
-        dtype = working_dtype("sum", out, dtype, input, shape)
+    dtype = _dtype_for("sum", out, dtype, input, dim, keepdim)
     refuse_integer_result(input, dtype)
 
     def compute():
@@ -237,9 +241,7 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     if kind.category < FLOATING:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise NotImplementedError(_no_mean("mean", kind, what))
-    if out is not None:
-        shape = _sizes(input, dim, keepdim)
-        dtype = working_dtype("mean", out, dtype, input, shape)
+    dtype = _dtype_for("mean", out, dtype, input, dim, keepdim)
     if dtype is not None:
         whole = dtype.category < FLOATING
         check_cast(get_default_dtype().numpy if whole else dtype.numpy, dtype.numpy)
@@ -293,9 +295,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
         raise NotImplementedError(_NO_COMPLEX_NANSUM)
     text = "nansum: provided dtype must match dtype of result. Got {1} and {0}."
     sums = input.dtype.category <= INTEGRAL  # which ATen passes to sum
-    if out is not None:
-        shape = _sizes(input, dim, keepdim)
-        dtype = working_dtype("nansum", out, dtype, input, shape, text=None if sums else text)
+    dtype = _dtype_for("nansum", out, dtype, input, dim, keepdim, None if sums else text)
     if out is not None and out.dtype.category != FLOATING and not sums:
         if not input._raw.size:
             fill_out(out, np.zeros(out._raw.shape, out._raw.dtype))
@@ -440,9 +440,7 @@ prod_dim.forward(
 @named_out("prod")
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or over one dimension (torch.prod)."""
-    if out is not None:
-        shape = _sizes(input, dim, keepdim)
-        dtype = working_dtype("prod", out, dtype, input, shape)
+    dtype = _dtype_for("prod", out, dtype, input, dim, keepdim)
     refuse_integer_result(input, dtype)
 
     def compute():

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
@@ -23,12 +24,6 @@ _REDUCTIONS = {
 }
 
 
-_EXPECTED = (
-    "Expected {} to be true, but got false.  (Could this error message be improved?  If so, please "
-    "report an enhancement request to PyTorch.)"
-)
-
-
 def _check_kind(raw, kernel: str) -> None:
     """Raise NotImplementedError, with torch's name of the kernel, for lengths or offsets that are
     not int32 or int64."""
@@ -44,7 +39,7 @@ def _layout(lengths, offsets, size: int):
     else:
         starts = np.cumsum(lengths, axis=-1) - lengths
     if (lengths < 0).any():
-        raise RuntimeError(_EXPECTED.format("segment_length >= 0"))
+        raise RuntimeError(messages.expected("segment_length >= 0"))
     rows = math.prod(lengths.shape[:-1])
     first = starts.reshape(rows, starts.shape[-1]) + size * np.arange(rows)[:, None]
     flat = lengths.reshape(-1)
@@ -167,7 +162,7 @@ def segment_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     if data._raw.ndim < given._raw.ndim:
-        raise RuntimeError(_EXPECTED.format(f"data.dim() >= {name}_value.dim()"))
+        raise RuntimeError(messages.expected(f"data.dim() >= {name}_value.dim()"))
     if axis != given._raw.ndim - 1:
         raise RuntimeError(
             f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}."

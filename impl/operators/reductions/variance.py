@@ -10,10 +10,11 @@ import numpy as np
 
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, real_of
+from impl.core.meta_arrays import reduced_shape
 from impl.core.meta_functions import reduced
 from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import fit, store, warn_resized
+from impl.dispatch.out import fit, store, warn_of_temporary
 from impl.operators.reductions.reductions import reduced_size, restore
 from impl.tensor.memory_overlap import check_cast
 from impl.tensor.tensor import Tensor
@@ -193,9 +194,7 @@ def _resized_first(
         check_cast(input._raw.real.dtype, out._raw.dtype)
         return
     dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
-    sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
-    kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
-    fit(out, tuple(kept))
+    fit(out, reduced_shape(input._raw.shape, dims, keepdim))
     check_cast(input._raw.dtype, out._raw.dtype)
     if not input.numel():
         return
@@ -211,9 +210,8 @@ def _refuse_half(input, *settings) -> None:
 
 def _stored(name: str, out, result):
     """`store`, where an `out=` of complex numbers in which a sum is cast is resized twice."""
-    cast = isinstance(out, Tensor) and out.dtype.is_complex and out.numel()
-    if cast and out._raw.shape != result._raw.shape:
-        warn_resized(out._raw.shape, result._raw.shape)
+    if isinstance(out, Tensor) and out.dtype.is_complex:
+        warn_of_temporary(out, result._raw.shape, result._raw.dtype)
     return store(name, out, result)
 
 

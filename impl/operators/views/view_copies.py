@@ -12,7 +12,7 @@ import inspect
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.grad_mode import no_grad
@@ -256,11 +256,7 @@ def narrow_copy(self: Array, dim, start, length) -> Array:
     """A copy of `narrow` (torch.narrow_copy). Raises RuntimeError for elements that do not exist,
     IndexError for a dimension or a start out of range."""
     if self.ndim and dim >= self.ndim:
-        raise RuntimeError(
-            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  "
-            "(Could this error message be improved?  If so, please report an enhancement request "
-            "to PyTorch.)"
-        )
+        raise RuntimeError(messages.expected("dim < static_cast<int64_t>(self_sizes.size())"))
     if self.ndim and length < 0:
         size = self.shape[wrap_dim(dim, self.ndim)]
         if not -size <= start <= size:
@@ -277,10 +273,7 @@ def _check_narrow_out(out, self, dim, start, length) -> None:
     if not self.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if out != self.dtype:
-        raise RuntimeError(
-            "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error "
-            "message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise RuntimeError(messages.expected("self.dtype() == output.dtype()"))
 
 
 narrow_copy.checks_out(_check_narrow_out, first=True)

@@ -96,7 +96,6 @@ def _cast(src, dtype):
     writes=2,
     complex=NoComplex(derivative="select_scatter"),
     saved_as=SavedAs(parts=()),
-    batching="dims",
 )
 def select_scatter(self: Array, src: Array, dim, index) -> Array:
     """A copy in which `select(dim, index)` is `src` (torch.select_scatter)."""
@@ -127,7 +126,6 @@ select_scatter.forward("linear")
     writes=2,
     complex=NoComplex(derivative="slice_scatter"),
     saved_as=SavedAs(parts=()),
-    batching="dims",
 )
 def slice_scatter(self: Array, src: Array, dim=0, start=None, end=None, step=1) -> Array:
     """A copy in which a slice is `src` (torch.slice_scatter)."""
