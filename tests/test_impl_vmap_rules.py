@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import pytest
+from made_programs import outcome
 
 import impl
 
@@ -107,6 +108,27 @@ def _without_rules(caught: list) -> list[str]:
     """The operators that warnings say have no batching rule."""
     text = " ".join(str(warning.message) for warning in caught)
     return sorted(set(re.findall(r"batching rule for (\S+)\. ", text)))
+
+
+NO_EXAMPLES = [
+    *("a.min()", "a.argmax()", "a.median()", "a.aminmax()", "a.prod()", "a.std()", "a.var(0)"),
+    *("a.roll(1)", "a.roll(1, 0)", "torch.var_mean(a)", "a.sort()", "a.flatten()", "a @ a.mT"),
+    *("a.take(torch.tensor([0]))", "torch.histc(a)", "torch.quantile(a, 0.5)", "a.argwhere()"),
+    *("a.clone().xlogy_(a)", "a.clone().renorm_(2, 0, 1.0)", "a.clone().set_(a.clone())"),
+    *("F.pixel_shuffle(a[None, :1].expand(4, 1, 3), 2)", "F.pad(a[None], (1, 1), 'reflect')"),
+    *("F.conv1d(a, torch.ones(2, 2, 2))", "F.interpolate(a[None], 4)", "F.avg_pool1d(a, 2)"),
+    *("F.batch_norm(a, None, None, training=True)", "F.instance_norm(a[None])"),
+]
+
+
+@pytest.mark.parametrize("text", NO_EXAMPLES)
+def test_a_dimension_without_elements_is_mapped_as_by_torch(text):
+    torch = pytest.importorskip("torch")
+
+    def mapped(lib):
+        return lib.func.vmap(_function("a", text, lib))(lib.ones(0, 2, 3))
+
+    assert outcome(impl, mapped) == outcome(torch, mapped)
 
 
 # Functions that torch composes within a transform of differentiation, and else has no rule for.

@@ -114,16 +114,25 @@ def set_default_dtype(d: dtype) -> None:
     _default = d
 
 
+_HALF_COMPLEX = {float16: ("complex32", "ComplexHalf"), bfloat16: ("bcomplex32", "BComplex32")}
+
+
+class NoComplexDtype(NotImplementedError):
+    """Raised for complex numbers of half precision, which NumPy lacks, and for which torch has next
+    to no kernels; `legacy` is the name of the dtype in errors of kernels."""
+
+    def __init__(self, parts: dtype) -> None:
+        name, self.legacy = _HALF_COMPLEX[parts]
+        super().__init__(f"{name}, the complex dtype of {parts.name} parts")
+
+
 def complex_of(d: dtype) -> dtype:
     """The complex dtype whose parts have the floating dtype `d`.
 
-    Raises NotImplementedError for float16 and bfloat16: NumPy has no complex numbers of half
-    precision, and torch's bcomplex32 has next to no kernels.
+    Raises NoComplexDtype, a NotImplementedError, for float16 and bfloat16.
     """
-    if d is float16:
-        raise NotImplementedError("complex32, the complex dtype of float16 parts")
-    if d is bfloat16:
-        raise NotImplementedError("bcomplex32, the complex dtype of bfloat16 parts")
+    if d in _HALF_COMPLEX:
+        raise NoComplexDtype(d)
     return complex128 if d is float64 else complex64
 
 

@@ -370,6 +370,11 @@ def expected(condition: str) -> str:
     )
 
 
+def experimental(dtype: str) -> str:
+    """The warning of an operator that makes a tensor of a complex dtype of half precision."""
+    return f"{dtype} support is experimental and many operators don't support it yet."
+
+
 def too_few_sizes(dtype, shape, size) -> str:
     """The error of expand() for fewer sizes than a tensor of that dtype and shape has."""
     return (

@@ -112,6 +112,7 @@ def _with_generator(name: str, draw: Callable[..., Tensor], input, args, named) 
         if batch is None:
             return draw(tensor, *args, **named)
         vmap_rules.warn_slow(f"{name}.{overload}")
+        vmap_rules.require_examples(f"{name}.{overload}", batch._level)
         return vmap_rules.by_example(drawn, (tensor,), batch._level)
 
     between = len(args) > 1 or named.get("high") is not None  # two bounds of integers

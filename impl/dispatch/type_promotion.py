@@ -6,12 +6,14 @@ import warnings
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import (
     CATEGORY,
     COMPLEX,
     FLOATING,
     REDUCED,
+    NoComplexDtype,
     bfloat16,
     category_of_number,
     float16,
@@ -28,8 +30,6 @@ from impl.dispatch.facts import (
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
-_EXPERIMENTAL = "{} support is experimental and many operators don't support it yet."
-COMPLEX_HALF, BCOMPLEX32 = map(_EXPERIMENTAL.format, ("ComplexHalf", "BComplex32"))
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -46,12 +46,12 @@ class TypePromotion(DerivativeInfo):
         present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
         try:
             d = result_dtype(present)
-        except NotImplementedError:  # complex numbers of half precision, which NumPy lacks
+        except NoComplexDtype as lacking:
             if self.complex is None or self.complex.kernel is None:
                 raise
             for _ in range(2):
-                warnings.warn(COMPLEX_HALF, UserWarning, stacklevel=5)
-            text = f"\"{self.complex.kernel}\" not implemented for 'ComplexHalf'"
+                warnings.warn(messages.experimental(lacking.legacy), UserWarning, stacklevel=5)
+            text = f"\"{self.complex.kernel}\" not implemented for '{lacking.legacy}'"
             raise NotImplementedError(text) from None
         if d.category == COMPLEX and self.complex is not None:
             self._look_before_kernel(present, raws)

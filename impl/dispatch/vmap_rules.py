@@ -64,7 +64,8 @@ def unfolded(tensor: Tensor, dim: int, size: int) -> Tensor:
     """A tensor with its dimension `dim` split in two, of which the first has this size
     (reshape_dim_outof)."""
     shape = tensor._raw.shape
-    return tensor.reshape(*shape[:dim], size, shape[dim] // size, *shape[dim + 1 :])
+    rest = shape[dim] // size if size else 0
+    return tensor.reshape(*shape[:dim], size, rest, *shape[dim + 1 :])
 
 
 def ensured(value: Any, level) -> Any:
@@ -251,10 +252,21 @@ def warn_slow(name: str) -> None:
     warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
 
 
+def require_examples(name: str, level) -> None:
+    """Raise RuntimeError, as ATen's fallback does, for a mapped dimension of size 0."""
+    if not level.size:
+        name = name if "::" in name else f"aten::{name}"
+        raise RuntimeError(
+            f"Batching rule not implemented for {name}. The fallback path does not support vmap "
+            "over dims of size 0."
+        )
+
+
 def fallback(name: str, function: Callable, args: tuple, level) -> Any:
     """The results of a function for each example, with torch's warning that it has no rule: views
     of the stacked ones (ATen/functorch/BatchedFallback.cpp)."""
     warn_slow(name)
+    require_examples(name, level)
     results = by_example(function, args, level)
     if isinstance(results, (tuple, list)):
         return type(results)([_view(result) for result in results])

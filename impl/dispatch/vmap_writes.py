@@ -9,7 +9,15 @@ from typing import Any
 from impl.core import messages
 from impl.core.registry import method_of
 from impl.dispatch.aten_names import overload_of
-from impl.dispatch.vmap_rules import RULES, applied, dims, example, fronted, warn_slow
+from impl.dispatch.vmap_rules import (
+    RULES,
+    applied,
+    dims,
+    example,
+    fronted,
+    require_examples,
+    warn_slow,
+)
 from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import BatchedTensor, is_at
 from impl.tensor.tensor import Tensor
@@ -44,7 +52,9 @@ def written(op, args: tuple, level) -> Tensor:
     if not is_at(target, level):
         return _refused(op, args, level)
     if (name := overload_of(op.name, args)) in _SLOW_WRITES:
-        warn_slow({"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", "")))
+        name = {"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", ""))
+        warn_slow(name)
+        require_examples(name, level)
     if op.is_view:
         return _viewed(op, target, args, level)
     ruled = op.batching in RULES and op.batching_function is None

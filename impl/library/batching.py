@@ -80,6 +80,7 @@ def _written(name: str, once: Any, args: tuple, level) -> Any:
     target = args[0]
     if not is_at(target, level):
         raise RuntimeError(messages.UNBATCHED.format(name, f"at level {level.number}"))
+    vmap_rules.require_examples(name, level)
     for number in range(level.size):
         once(*[vmap_rules.example(value, number, level) for value in args])
     target._show(target._value, target._dim)

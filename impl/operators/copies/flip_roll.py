@@ -174,7 +174,8 @@ def _roll_of_batch(args, level):
     if not batch._raw.ndim:
         return NotImplemented
     if len(dims) == 0:
-        return hide(roll(value.reshape(level.size, -1), shifts, (1,)).view(value._raw.shape), level)
+        rows = value.flatten(1)
+        return hide(roll(rows, shifts, (1,)).view(value._raw.shape), level)
     places = tuple(wrap_dim(d, batch._raw.ndim) + 1 for d in dims)
     return hide(roll(value, shifts, places), level)
 

@@ -251,6 +251,14 @@ def refuse_gradients(running_mean, running_var) -> None:
         refuse_gradient("native_batch_norm", name, value)
 
 
+def check_elements(input) -> None:
+    """Raise RuntimeError for an array without elements, of which there are no statistics."""
+    if not input.size:
+        raise RuntimeError(
+            f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
+        )
+
+
 def check_pair(running_mean, running_var) -> None:
     """Raise ValueError for one of the running statistics without the other."""
     if (running_mean is None) != (running_var is None):

@@ -39,7 +39,7 @@ def _prepare_outputs(
     fit(out[0], input._raw.shape)
     _check_dtypes(input, weight, bias, running_mean, running_var)
     if training:
-        _check_elements(input)
+        batch_norm.check_elements(input._raw)
     channels = input.size(1 if training else 0)
     for one in out[1:] if training else ():
         fit(one, (channels,))
@@ -85,17 +85,10 @@ def _check_normalised(input, weight, bias, running_mean, running_var, training: 
         input.size(1)
     batch_norm.check_pair(running_mean, running_var)
     if training:
-        _check_elements(input)
+        batch_norm.check_elements(input._raw)
     else:
         _check_dtypes(input, weight, bias, running_mean, running_var)
         input.size(1)
-
-
-def _check_elements(input) -> None:
-    if not input._raw.size:
-        raise RuntimeError(
-            f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
-        )
 
 
 def _check_dtypes(input, *parameters) -> None:

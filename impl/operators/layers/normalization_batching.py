@@ -12,7 +12,7 @@ from impl.dispatch.vmap_rules import (
     merged,
     unfolded,
 )
-from impl.operators.layers.batch_norm import native_batch_norm
+from impl.operators.layers.batch_norm import check_elements, native_batch_norm
 from impl.operators.layers.group_norm import native_group_norm
 from impl.operators.layers.layer_norm import native_layer_norm
 from impl.tensor.batched_tensor import is_at
@@ -78,6 +78,8 @@ def _batch_norm_of_batch(args, level):
     differ = any(is_at(value, level) for value in (input, *kept))
     if differ:
         given = merged(ensured(input, level), 0, 1)
+        if training:
+            check_elements(given._raw)
         flat = [None if s is None else ensured(s, level).flatten() for s in statistics]
         made = native_batch_norm(given, None, None, *flat, *settings)
         result = hide(unfolded(made[0].transpose(0, 1), 0, level.size), level)

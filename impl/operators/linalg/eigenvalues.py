@@ -12,8 +12,8 @@ import warnings
 
 import numpy as np
 
-from impl.core import inference_mode
-from impl.core.dtypes import FLOATING, bfloat16, float16
+from impl.core import inference_mode, messages
+from impl.core.dtypes import FLOATING, NoComplexDtype, complex_of
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch import batching_rules
@@ -21,7 +21,6 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
 from impl.dispatch.out import check_castable, fit, named_out, set_output, store, store_exactly
 from impl.dispatch.record import store_underived
-from impl.dispatch.type_promotion import BCOMPLEX32, COMPLEX_HALF
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import solve
@@ -101,9 +100,6 @@ linalg_eig.forward(
 )
 
 
-_EXPERIMENTAL = {float16: COMPLEX_HALF, bfloat16: BCOMPLEX32}
-
-
 def _check_general(name: str, A: Tensor, out=None) -> None:
     is_floating = A.dtype.category >= FLOATING
     checked = name == "linalg.eig" and is_floating and not A.is_meta
@@ -113,9 +109,11 @@ def _check_general(name: str, A: Tensor, out=None) -> None:
         lapack.check_square(name, A._raw)
     if not is_floating:
         raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
-    if A.dtype in _EXPERIMENTAL:  # one for each result
-        for _ in range(2 if name == "linalg.eig" else 1):
-            warnings.warn(_EXPERIMENTAL[A.dtype], UserWarning, stacklevel=4)
+    try:
+        complex_of(A.dtype)
+    except NoComplexDtype as lacking:
+        for _ in range(2 if name == "linalg.eig" else 1):  # one for each result
+            warnings.warn(messages.experimental(lacking.legacy), UserWarning, stacklevel=4)
     lapack.check_square(name, A._raw)
     lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
 

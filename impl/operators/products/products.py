@@ -11,6 +11,7 @@ import itertools
 import math
 import warnings
 
+from impl.core.dims import wrap_dims
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
@@ -292,8 +293,10 @@ def _contracted(a, b, of_a, of_b):
             )
         else:
             contracted *= n
-    of_a = [d % a._raw.ndim for d in of_a]
-    of_b = [d % b._raw.ndim for d in of_b]
+    of_a, of_b = (
+        wrap_dims(dims, tensor.dim()) if len(dims) else ()
+        for tensor, dims in ((a, of_a), (b, of_b))
+    )
     free_a = [d for d in range(a._raw.ndim) if d not in of_a]
     free_b = [d for d in range(b._raw.ndim) if d not in of_b]
     rows = [a._raw.shape[d] for d in free_a]

@@ -265,7 +265,7 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
 
     def of_rows(rows):
-        return dim_op(rows, 1, False)[0] if rows._raw.size else NotImplemented
+        return dim_op(rows, 1, False)[0] if rows._raw.shape[1] else NotImplemented
 
     sharing_by_row(all_op, of_rows)
     pair = indexed(name)

@@ -12,10 +12,12 @@ from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, real_of
 from impl.core.meta_arrays import reduced_shape
 from impl.core.meta_functions import reduced
+from impl.core.state import STATE
 from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fit, store, warn_of_temporary
 from impl.operators.reductions.reductions import reduced_size, restore
+from impl.tensor.batched_tensor import levels_of
 from impl.tensor.memory_overlap import check_cast
 from impl.tensor.tensor import Tensor
 
@@ -167,7 +169,8 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
         raise NotImplementedError(f"{who} only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
-    if _degrees_of_freedom(input.numel() // kept if kept else 0, correction) <= 0:
+    examples = math.prod(level.size for level in levels_of(input)) if STATE.batched else 1
+    if _degrees_of_freedom(input.numel() // kept if kept * examples else 0, correction) <= 0:
         # The variance of complex numbers is the sum of two.
         times = 2 if input.dtype.is_complex else 1
         warning = (

@@ -14,7 +14,7 @@ from impl.core.strides import contiguous_strides, extent, strided
 from impl.core.tensor_impl import TensorBase
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
-from impl.dispatch.vmap_rules import warn_slow
+from impl.dispatch.vmap_rules import require_examples, warn_slow
 from impl.tensor import forward_grad, resize_storage, write
 from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
 from impl.tensor.geometry import Geometry, elements, geometry, out_of_bounds
@@ -64,10 +64,12 @@ def _for_examples(name: str, target: Tensor, others: tuple) -> bool:
     batch = innermost((target, *others))
     if batch is None:
         return False
-    warn_slow({"set_": "set_.source_Tensor"}.get(name, name))
+    overload = {"set_": "set_.source_Tensor"}.get(name, name)
+    warn_slow(overload)
     level = batch._level
     if not is_at(target, level):
         raise RuntimeError(messages.UNBATCHED.format(f"aten::{name}", f"at level {level.number}"))
+    require_examples(overload, level)
     return True
 
 
