@@ -17,8 +17,8 @@ BLOCKS = (
     "torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t)",
     "torch.autograd.graph.saved_tensors_hooks(lambda t: t.shape, lambda s: torch.ones(s))",
     # Kernels do not look at saved indices: doubled ones would reach beyond the tensor.
-    "torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 2 if t.dtype.is_complex or "
-    "t.dtype.is_floating_point else t)",
+    "torch.autograd.graph.saved_tensors_hooks("
+    "lambda t: t, lambda t: t * 2 if t.is_floating_point() or t.is_complex() else t)",
     "torch.autograd.graph.save_on_cpu()",
     "torch.autograd.graph.disable_saved_tensors_hooks('none here')",
     "torch.autograd.graph.allow_mutation_on_saved_tensors()",
