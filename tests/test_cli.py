@@ -216,9 +216,11 @@ def interrupted(tmp_path, number: signal.Signals, processes: str) -> subprocess.
     return process
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
-def test_interrupted_run_keeps_what_it_has(tmp_path, processes):
-    process = interrupted(tmp_path, signal.SIGINT, processes)
+@pytest.mark.parametrize(
+    ("processes", "number"), [("0", signal.SIGTERM), ("2", signal.SIGINT), ("2", signal.SIGTERM)]
+)
+def test_interrupted_run_keeps_what_it_has(tmp_path, processes, number):
+    process = interrupted(tmp_path, number, processes)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 3, output
     assert "interrupted" in output

@@ -185,8 +185,8 @@ def test_a_folder_of_findings_that_is_not_there_is_wrong_input_for_a_run(tmp_pat
     assert "odd/f.json: not a fuzz finding" in done.stderr
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
-def test_an_interruption_keeps_what_was_found(tmp_path, processes):
+@pytest.mark.parametrize(("processes", "number"), [("0", signal.SIGINT), ("2", signal.SIGTERM)])
+def test_an_interruption_keeps_what_was_found(tmp_path, processes, number):
     arguments = ("--backend", "miniature.kinks:relu", *IMPL, "--examples", "100000")
     process = subprocess.Popen(
         [
@@ -206,7 +206,7 @@ def test_an_interruption_keeps_what_was_found(tmp_path, processes):
     begun = ""
     while time.monotonic() < deadline and "new: " not in begun:
         begun += process.stdout.readline()
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, number)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 3, output
     assert "torch.relu(" in pasted(output)

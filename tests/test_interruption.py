@@ -1,4 +1,4 @@
-"""Interruptions (SIGINT) whose KeyboardInterrupt was swallowed."""
+"""Interruptions (SIGINT, SIGTERM) whose KeyboardInterrupt was swallowed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ class Thing:
 @pytest.fixture
 def heeded():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    terminated = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     hook = sys.unraisablehook
     interruption.remember_interruptions()
     yield
     signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGTERM, terminated)
     sys.unraisablehook = hook
     interruption._pending = False
 
 
-def test_an_interruption_that_was_swallowed_is_raised_again_and_not_printed(heeded, capfd):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_that_was_swallowed_is_raised_again_and_not_printed(heeded, capfd, number):
     interruption.check()
     thing = Thing()
-    reference = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+    reference = weakref.ref(thing, lambda _: signal.raise_signal(number))
     del thing  # a KeyboardInterrupt in the callback is ignored
     assert reference() is None
     with pytest.raises(KeyboardInterrupt):

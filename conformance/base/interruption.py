@@ -1,8 +1,9 @@
-"""Interruptions that end a run even where Python swallows exceptions.
+"""Interruptions (SIGINT and SIGTERM) that end a run even where Python swallows exceptions.
 
-Python prints and drops an exception that is raised in a callback of a weak reference or of the
-garbage collector, or in `__del__`. A run has thousands of these and would continue after Ctrl-C.
-This module remembers the interruption, and `check` raises it again.
+SIGTERM, which `timeout` and cancelled jobs send, ends a run as Ctrl-C does: with a report of the
+results so far. Python prints and drops an exception that is raised in a callback of a weak
+reference or of the garbage collector, or in `__del__`. A run has thousands of these and would
+continue after Ctrl-C. This module remembers the interruption, and `check` raises it again.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ _pending = False
 
 
 def remember_interruptions() -> None:
-    """Remember interruptions (SIGINT) from now on, unless another handler is installed."""
-    main = threading.current_thread() is threading.main_thread()
-    if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    """Remember interruptions from now on, unless another handler is installed."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
         sys.unraisablehook = functools.partial(_unraisable, sys.unraisablehook)
 
