@@ -26,7 +26,7 @@ __all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "show
 
 
 HOST = "cpu"
-"""The device of the oracle."""
+"""The name of the CPU, on which the oracle runs; in a program it is the CPU on any backend."""
 
 OTHER_DEVICE = "other_device"
 """The name by which a program has a second device, bound before its first statement: for torch on
