@@ -512,6 +512,16 @@ def test_a_new_cause_is_marked(tmp_path: Path) -> None:
     ]
 
 
+def test_causes_that_contradict_most_comments_are_first_as_in_a_report(tmp_path: Path) -> None:
+    ids = [f"TIES-02.{n}" for n in range(1, 4)]
+    silent = [made_runs.diverging(name, "ties", "values", rule="TIES-02") for name in ids]
+    silent = [{**line, "contradicted": []} for line in silent]
+    speaking = made_runs.diverging("SEED-01.1", "seeds", "graph", rule="SEED-01")
+    run(tmp_path / "runs", 1, [*silent, {**speaking, "contradicted": [4]}])
+    ledger, (made,) = read(tmp_path / "runs", tmp_path)
+    assert [group.ids for group in current(made, ledger).causes] == [["SEED-01.1"], ids]
+
+
 def test_a_log_has_a_row_for_each_run_with_its_causes(tmp_path: Path) -> None:
     ledger, (made,) = read(regressing(tmp_path / "runs"), tmp_path)
     rows = log(made.series[0], ledger)

@@ -99,20 +99,25 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
                 shown = best(members, diverging, levels)
             place = first_divergence(shown, levels)
             found.append(Cause(key, operator, members, shown, place))
-    order = {id(line): position for position, line in enumerate(lines)}
+    position = {id(line): number for number, line in enumerate(lines)}
     found.sort(
         key=lambda cause: (
-            -sum(map(_speaks, cause.lines)),
-            -len(cause.lines),
+            order_of(len(cause.lines), sum(map(speaks, cause.lines))),
             not cause.shown.get("contradicted"),
             length(cause.shown, levels) > SHORT,
-            order[id(cause.lines[0])],
+            position[id(cause.lines[0])],
         )
     )
     return found
 
 
-def _speaks(line: Line) -> bool:
+def order_of(programs: int, speaking: int) -> tuple[int, int]:
+    """The key by which causes are sorted: the first has most programs that speak (`speaks`), and of
+    as many most programs."""
+    return -speaking, -programs
+
+
+def speaks(line: Line) -> bool:
     """Whether a program contradicts a comment, or is a sample, which has none."""
     return line["rule"] is None or bool(line.get("contradicted", True))
 

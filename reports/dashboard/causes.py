@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from conformance.run_files.causes import order_of
 from reports.dashboard.archive import ArchivedRun
 from reports.dashboard.digest import Caused
 from reports.text import areas, visible
@@ -25,7 +26,7 @@ class Group:
 
 
 def groups(run: ArchivedRun, ids: Iterable[str], before: ArchivedRun | None = None) -> list[Group]:
-    """These diverging programs of a run by cause, those of most programs first."""
+    """These diverging programs of a run by cause, in the order of causes (`order_of`)."""
     meant = set(ids)
     known = {cause.shown.key for cause in before.digest.causes} if before else set()
     found = []
@@ -38,7 +39,7 @@ def groups(run: ArchivedRun, ids: Iterable[str], before: ArchivedRun | None = No
             is_new = before is not None and cause.shown.key not in known
             names = [name for names in within.values() for name in names]
             found.append(Group(cause, names, run, _areas(numbers), is_new))
-    return sorted(found, key=lambda group: -len(group.ids))
+    return sorted(found, key=_order)
 
 
 def current_groups(runs: Mapping[str, ArchivedRun]) -> list[Group]:
@@ -54,7 +55,12 @@ def current_groups(runs: Mapping[str, ArchivedRun]) -> list[Group]:
             for name in names
         )
         found += groups(run, members)
-    return sorted(found, key=lambda group: -len(group.ids))
+    return sorted(found, key=_order)
+
+
+def _order(group: Group) -> tuple[int, int]:
+    silent = len(set(group.ids).intersection(group.cause.silent))
+    return order_of(len(group.ids), len(group.ids) - silent)
 
 
 def _areas(numbers: Mapping[str, int]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from conformance.run_files.categories import category
-from conformance.run_files.causes import causes
+from conformance.run_files.causes import causes, speaks
 from conformance.run_files.changes import Standing, levels
 from conformance.run_files.reading import loads, read_run
 from conformance.run_files.run import Run, schema
@@ -21,7 +21,7 @@ from reports.attention import attended
 from reports.causes import Shown, shown
 from reports.dashboard.store import Store
 
-FORMAT = 5
+FORMAT = 6
 """Version of the digest format; a store of another version is discarded."""
 
 SKIPPED = ("expected", "got")
@@ -39,10 +39,14 @@ class Backend(msgspec.Struct, frozen=True):
 
 
 class Caused(msgspec.Struct, frozen=True):
-    """A cause of divergences of a run, and the IDs of its programs by area."""
+    """A cause of divergences of a run, and the IDs of its programs by area.
+
+    `silent` are those that contradict no comment, which count less in the order of causes.
+    """
 
     shown: Shown
     members: dict[str, list[str]]
+    silent: list[str]
 
 
 class Roster(msgspec.Struct, frozen=True):
@@ -84,7 +88,7 @@ class Digest(msgspec.Struct, frozen=True):
     standings: list[Standing]
     parts: dict[str, Part]
     causes: list[Caused]
-    """Those of most programs first."""
+    """In the order of the run's own report (`conformance.run_files.causes.causes`)."""
     claims: dict[str, list[str]]
     """By level, the versions of torch for which the run supports it, newest first."""
     ulps: dict[str, dict[str, float | None]]
@@ -136,7 +140,8 @@ def _causes(run: Run) -> list[Caused]:
             members.setdefault(_clean(line["area"]), []).append(_clean(line["id"]))
         text = shown(cause)
         text = replace(text, key=_clean(text.key), program=_clean(text.program))
-        found.append(Caused(text, members))
+        silent = [_clean(line["id"]) for line in cause.lines if not speaks(line)]
+        found.append(Caused(text, members, silent))
     return found
 
 
