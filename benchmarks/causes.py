@@ -55,13 +55,15 @@ class Bench:
         settings = Settings(backend="impl", oracle=oracle)
         self.ground, _ = ground(settings, read_suite(None, None), every=True, samples=False)
         programs = self.ground.programs.values()
-        self.programs = [p for p in programs if stage_of(p) == RULES]
-        unchanged = {line["id"] for line in self.lines(backends.find("impl", ()))}
-        self.programs = [p for p in self.programs if p.id not in unchanged]
-        self.areas = {p.rule: p.area for p in self.programs}
-        self.conforming = {p.id: {**blank_line(p), "outcome": "conforms"} for p in self.programs}
+        self.programs = [program for program in programs if stage_of(program) == RULES]
+        diverging = {line["id"] for line in self.diverging(backends.find("impl", ()))}
+        self.programs = [program for program in self.programs if program.id not in diverging]
+        self.areas = {program.rule: program.area for program in self.programs}
+        self.conforming = {
+            program.id: {**blank_line(program), "outcome": "conforms"} for program in self.programs
+        }
 
-    def lines(self, backend: backends.Backend) -> Iterator[dict[str, Any]]:
+    def diverging(self, backend: backends.Backend) -> Iterator[dict[str, Any]]:
         """The lines of programs that diverge."""
         for program in self.programs:
             expected = self.ground.expected[program.id]
@@ -71,12 +73,13 @@ class Bench:
                 against = contradicted(program, got, unmet(program, expected))
                 yield {**blank_line(program), **verdict.to_json(), "contradicted": against}
 
-    def of_mutant(self, mutant: Mutant) -> list[dict[str, Any]]:
+    def diverging_on(self, mutant: Mutant) -> list[dict[str, Any]]:
         """The lines of a mutant, which runs in a forked process; raises IsolationError."""
 
         def begin() -> Answer:
             def answer(request: dict[str, Any]) -> dict[str, Any]:
-                return {"lines": list(self.lines(backends.from_object("mutant", mutant.apply())))}
+                backend = backends.from_object("mutant", mutant.apply())
+                return {"lines": list(self.diverging(backend))}
 
             return answer
 
@@ -87,32 +90,32 @@ class Bench:
             process.close()
         return list(answer.get("lines", ()))
 
-    def run(self, lines: Sequence[dict[str, Any]]) -> list[Cause]:
+    def causes_of(self, lines: Sequence[dict[str, Any]]) -> list[Cause]:
         """The causes of a run with these lines, in which all else conforms."""
         return causes((self.conforming | {line["id"]: line for line in lines}).values())
 
 
 @dataclass(frozen=True)
 class Worth:
-    """How well the first cause of one mutant's run tells the mistake; `groups` is the number of
-    causes."""
+    """How well the first cause of a mutant's run tells the mistake, and the number of causes."""
 
-    right: bool
-    chapter: bool
-    short: bool
-    groups: int
+    is_right: bool
+    in_chapter: bool
+    is_short: bool
+    causes: int
 
 
 def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]) -> None:
     """Print how often the first cause is right, its program short, and how pure causes are."""
     found = {mutant.name: _worth(bench, lines[mutant.name], mutant) for mutant in mutants}
     _print(f"{len(found)} mutants that rules notice", list(found.values()))
-    for number, words in enumerate(("one half", "the other half")):
+    for number, title in enumerate(("one half", "the other half")):
         part = [worth for name, worth in found.items() if half(name) == number]
-        _print(f"{words}, {len(part)} mutants", part)
-    pure, causes_of_pool = _purity(bench, lines, mutants)
+        _print(f"{title}, {len(part)} mutants", part)
+    purity, causes_of_pool = _purity(bench, lines, mutants)
     print(
-        f"{POOL} mutants at once: {causes_of_pool:.1f} causes, {pure:.1%} of programs by one mutant"
+        f"{POOL} mutants at once: {causes_of_pool:.1f} causes, "
+        f"{purity:.1%} of programs by one mutant"
     )
 
 
@@ -122,61 +125,74 @@ def half(name: str) -> int:
 
 
 def _worth(bench: Bench, lines: list[dict[str, Any]], mutant: Mutant) -> Worth:
-    found = bench.run(lines)
+    found = bench.causes_of(lines)
     first = found[0]
     rule, area = first.shown["rule"], first.shown["area"]
-    right = bool({rule, area} & set(mutant.breaks))
-    if not right:
+    is_right = bool({rule, area} & set(mutant.breaks))
+    if not is_right:
         told = f"{first.shown['id']}: {first.words}"
         print(f"{mutant.name} (breaks {', '.join(mutant.breaks)}): {told}")
-    chapter = area in {bench.areas.get(name, name) for name in mutant.breaks}
-    return Worth(right, chapter, length(first.shown) <= SHORT, len(found))
+    in_chapter = area in {bench.areas.get(name, name) for name in mutant.breaks}
+    return Worth(is_right, in_chapter, length(first.shown) <= SHORT, len(found))
 
 
 def _print(title: str, worths: list[Worth]) -> None:
-    number = max(1, len(worths))
-    print(f"{title}, {sum(worth.groups for worth in worths) / number:.1f} causes each")
-    shares = {
-        "the first cause shows a rule that the mutant breaks": [one.right for one in worths],
-        "... or a rule of the same chapter": [one.chapter for one in worths],
-        f"its program is told in at most {SHORT} lines": [one.short for one in worths],
+    mutants = max(1, len(worths))
+    print(f"{title}, {sum(worth.causes for worth in worths) / mutants:.1f} causes each")
+    claims = {
+        "the first cause shows a rule that the mutant breaks": [worth.is_right for worth in worths],
+        "... or a rule of the same chapter": [worth.in_chapter for worth in worths],
+        f"its program is told in at most {SHORT} lines": [worth.is_short for worth in worths],
         "... and the rule is one that the mutant breaks": [
-            one.right and one.short for one in worths
+            worth.is_right and worth.is_short for worth in worths
         ],
     }
-    for words, counted in shares.items():
-        print(f"  {words}: {sum(counted) / number:.1%}")
+    for claim, holds in claims.items():
+        print(f"  {claim}: {sum(holds) / mutants:.1%}")
 
 
 def _purity(
     bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]
 ) -> tuple[float, float]:
     """The share of a cause's programs that its commonest mutant explains, and causes per pool."""
-    drawn = random.Random(0)
-    shares, number = [], 0
+    generator = random.Random(0)
+    shares, causes_of_pools = [], 0
     for _ in range(POOLS):
-        of: dict[str, str] = {}
+        mutant_of: dict[str, str] = {}
         pool: dict[str, dict[str, Any]] = {}
-        for mutant in drawn.sample(mutants, min(POOL, len(mutants))):
+        for mutant in generator.sample(mutants, min(POOL, len(mutants))):
             for line in lines[mutant.name]:
-                of.setdefault(line["id"], mutant.name)
+                mutant_of.setdefault(line["id"], mutant.name)
                 pool.setdefault(line["id"], line)
-        found = bench.run(list(pool.values()))
-        counted = [Counter(of[line["id"]] for line in cause.lines) for cause in found]
-        shares.append(sum(c.most_common(1)[0][1] for c in counted) / len(pool))
-        number += len(found)
-    return sum(shares) / POOLS, number / POOLS
+        found = bench.causes_of(list(pool.values()))
+        mixtures = [Counter(mutant_of[line["id"]] for line in cause.lines) for cause in found]
+        shares.append(sum(mixture.most_common(1)[0][1] for mixture in mixtures) / len(pool))
+        causes_of_pools += len(found)
+    return sum(shares) / POOLS, causes_of_pools / POOLS
+
+
+def shown(bench: Bench, mutants: list[Mutant]) -> dict[str, list[dict[str, Any]]]:
+    """The lines of each of these mutants that ran to its end; prints the others."""
+    lines = {}
+    for mutant in mutants:
+        try:
+            lines[mutant.name] = bench.diverging_on(mutant)
+        except IsolationError as error:
+            print(f"{mutant.name}: {str(error).splitlines()[0]}")
+    return lines
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--catalogue", default="mutants.catalogue")
-    parser.add_argument("--part", type=shard, default=Shard(1, 1), metavar="K/N")
-    parser.add_argument("--names", type=Path, metavar="FILE", help="take the mutants named in it")
+    chosen_by = parser.add_mutually_exclusive_group()
+    chosen_by.add_argument("--part", type=shard, default=Shard(1, 1), metavar="K/N")
+    chosen_by.add_argument("--names", type=Path, metavar="FILE", help="of mutants to take")
     parser.add_argument("--oracle", default=RECORDED, help="programs that it lacks are left out")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="write what mutants show here")
-    parser.add_argument("--kept", type=Path, metavar="FILE", help="read it, and run nothing")
+    lines_in = parser.add_mutually_exclusive_group()
+    lines_in.add_argument("--keep", type=Path, metavar="FILE", help="run mutants, and write lines")
+    lines_in.add_argument("--kept", type=Path, metavar="FILE", help="read lines, and run no mutant")
     options = parser.parse_args()
     bench = Bench(options.oracle)
     gc.collect()
@@ -185,15 +201,8 @@ def main() -> None:
     if options.names:
         names = options.names.read_text("utf-8").split()
         chosen = [mutant for mutant in chosen if mutant.name in names]
-    lines: dict[str, list[dict[str, Any]]] = {}
-    if options.kept:
-        lines = json.loads(options.kept.read_text("utf-8"))
-        chosen = [mutant for mutant in chosen if mutant.name in lines]
-    for mutant in () if options.kept else chosen:
-        try:
-            lines[mutant.name] = bench.of_mutant(mutant)
-        except IsolationError as error:
-            print(f"{mutant.name}: {str(error).splitlines()[0]}")
+    kept = json.loads(options.kept.read_text("utf-8")) if options.kept else None
+    lines = shown(bench, chosen) if kept is None else kept
     if options.keep:
         options.keep.write_text(json.dumps(lines), "utf-8")
     measured(bench, lines, [mutant for mutant in chosen if lines.get(mutant.name)])
