@@ -1,4 +1,4 @@
-"""Fixtures that several test modules share: a browser, and reports opened in it.
+"""Fixtures that several test modules share: a browser, reports opened in it, runs and histories.
 
 Imported modules, such as torch, are never garbage: the collections that some tests ask for leave
 their objects out.
@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import made_runs
+import made_versions
 import pytest
 from chromium import chromium, prefer, resize
 from report_page import ready, report
+
+from conformance.run_files.run import Run
 
 # Its checks are tests of the classes that derive from it.
 pytest.register_assert_rewrite("access")
@@ -88,3 +93,23 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     prefer(browser, "light")
     resize(browser, 1280, 900)
     assert browser.get_log("browser") == [], "the page complained"
+
+
+@pytest.fixture
+def small_run(tmp_path: Path) -> Run:
+    """A run with a program of every kind."""
+    return made_runs.read(tmp_path / "run.jsonl", made_runs.small())
+
+
+@pytest.fixture(scope="session")
+def recorded_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of `history_folder`, recorded once: each compression takes 64 MiB of memory."""
+    folder = tmp_path_factory.mktemp("recorded") / "cpu"
+    made_versions.record(folder)
+    return folder
+
+
+@pytest.fixture
+def history_folder(tmp_path: Path, recorded_history: Path) -> Path:
+    """A history of three versions of one program, which changed in 2.14."""
+    return Path(shutil.copytree(recorded_history, tmp_path / "history" / "cpu"))

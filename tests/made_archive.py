@@ -72,3 +72,17 @@ def versions_of_torch(folder: Path, first: int = 0) -> Path:
             oracle=backend("recorded:torch-2.15", "2.15.0"),
         )
     return folder
+
+
+def regressing(folder: Path) -> Path:
+    """Three runs: all conforms; two causes appear; one of them is mended, and a program is new."""
+    ids = [f"TIES-02.{n}" for n in range(1, 13)]
+    good = [made_runs.line(name, "ties", rule="TIES-02") for name in ids]
+    wrong = [made_runs.diverging(name, "ties", "values", rule="TIES-02") for name in ids]
+    other = made_runs.diverging("SEED-01.1", "seeds", "graph", rule="SEED-01")
+    fine = made_runs.line("SEED-01.1", "seeds", rule="SEED-01")
+    url = "https://ci.example/{}/report.html"
+    for number, lines in enumerate(([*good, fine], [*wrong, other], [*wrong, fine])):
+        made = {"revision": f"c0ffee{number}", "url": url.format(number)}
+        run(folder, number, lines, **made)
+    return folder

@@ -1,49 +1,16 @@
-"""Comparison: the level, step and field at which two traces differ, and exempt fields."""
+"""Comparison: the level, step and field at which two traces differ."""
 
-import copy
 import json
 
-import numpy as np
 import pytest
-import torch
+from made_comparisons import ALL, GRAD_FIELDS, SOURCE, TENSOR_FIELDS, observed, program, verdict
 
-from conformance.backends import find
 from conformance.base.levels import LEVELS
-from conformance.base.tolerances import PRECISIONS, TOLERANCES, unit_in_last_place
 from conformance.compare.compare import compare
 from conformance.compare.verdict import Verdict
-from conformance.execution.execute import trace
-from conformance.observe.fields import Comparator, fields_of
 from conformance.observe.trace import Step, Trace
 from conformance.program.internals import internals
 from conformance.program.program import Program
-
-TORCH = find("torch")
-TENSOR_FIELDS, GRAD_FIELDS = (  # of strided tensors
-    {row.name: row.level for row in fields_of(of) if row.comparator is not Comparator.OPTIONAL}
-    for of in ("tensor", "grad")
-)
-SOURCE = """\
-x = torch.tensor([1., 2., 3.], requires_grad=True)
-y = x * x
-(y * 2).sum().backward()
-x.backward()
-y
-"""
-ALL = dict.fromkeys(LEVELS, "conforms")
-
-
-def program(source: str = SOURCE, **fields) -> Program:
-    return Program("T-01.1", "leaves", source, "", **fields)
-
-
-def observed(source: str = SOURCE) -> Trace:
-    return trace(program(source), TORCH)
-
-
-def verdict(expected: str, got: str) -> Verdict:
-    """The comparison of two sources, statement by statement, as if both were the first one."""
-    return compare(observed(expected), observed(got), program(expected))
 
 
 def test_a_trace_conforms_with_itself_at_every_level():
@@ -162,240 +129,9 @@ def test_warnings_are_diagnostics():
     }
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "field"),
-    [
-        ("1", "True", "result.kind"),
-        ("1", "2", "result.value"),
-        ("'a'", "'b'", "result.value"),
-        ("0.5", "0.6", "result.value"),
-        ("1j", "2j", "result.value"),
-        ("None", "1", "result.kind"),
-        ("[1, 2]", "[1]", "result.length"),
-        ("[1, 2]", "(1, 2)", "result.kind"),
-        ("[1, [2]]", "[1, [3]]", "result[1][0].value"),
-        ("{'a': 1}", "{'b': 1}", "result.keys"),
-        ("{'a': 1}", "{'a': 2}", "result['a'].value"),
-        ("torch.Size([1])", "torch.Size([2])", "result.value"),
-        ("torch.float32", "torch.float64", "result.value"),
-        ("torch.ones(2)", "torch.zeros(2)", "result.values"),
-        ("torch.ones(2)", "torch.ones(1, 2)", "result.shape"),
-        ("torch.ones(2)", "torch.ones(2).double()", "result.dtype"),
-        ("torch.ones(2).numpy()", "torch.zeros(2).numpy()", "result.values"),
-        ("torch.ones(2).numpy()", "torch.ones(2).double().numpy()", "result.dtype"),
-    ],
-)
-def test_values_of_every_kind(one, other, field):
-    divergence = verdict(one, other).divergences["values"]
-    assert (divergence.name, divergence.field) == (None, field)
-    assert verdict(one, one).outcome == "conforms"
-
-
 def test_objects_differ_in_kind_only():
     assert verdict("f = len", "f = int").outcome == "conforms"
     assert verdict("f = len", "f = 3").outcome == "diverges"
-
-
-def tensors(dtype: str, one: list, other: list) -> Verdict:
-    base = observed("x = torch.ones(1)").steps[0].changed["x"]
-    traces = [
-        Trace([Step(0, 2, {"x": {**base, "dtype": dtype, "shape": [len(v)], "values": v}})])
-        for v in (one, other)
-    ]
-    return compare(traces[0], traces[1], program("x = torch.ones(1)"))
-
-
-@pytest.mark.parametrize("dtype", sorted(set(TOLERANCES) - {"complex32"}))
-def test_tolerances_are_those_of_torch_testing(dtype):
-    kind = getattr(torch, dtype)
-    with pytest.raises(AssertionError) as caught:
-        torch.testing.assert_close(torch.ones(1, dtype=kind) * 2, torch.ones(1, dtype=kind))
-    rtol, atol = TOLERANCES[dtype]
-    assert f"(up to {atol} allowed)" in str(caught.value)
-    assert f"(up to {rtol} allowed)" in str(caught.value)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_values_within_the_tolerance_conform(dtype):
-    rtol, atol = TOLERANCES[dtype]
-    bound = atol + rtol * 100
-    assert tensors(dtype, [100.0], [100.0 + bound * 0.99]).outcome == "conforms"
-    assert tensors(dtype, [100.0], [100.0 - bound * 1.01]).outcome == "diverges"
-    assert tensors(dtype, [0.0], [atol * 0.99]).outcome == "conforms"
-    assert tensors(dtype, [0.0], [atol * 1.01]).outcome == "diverges"
-
-
-@pytest.mark.parametrize(
-    ("dtype", "one", "other", "conforms"),
-    [
-        ("float32", ["nan"], ["nan"], True),
-        ("float32", ["nan"], [1.0], False),
-        ("float32", [1.0], ["nan"], False),
-        ("float32", ["inf"], ["inf"], True),
-        ("float32", ["inf"], ["-inf"], False),
-        ("float32", ["inf"], [3.4e38], False),
-        ("float64", [1.7e308], [-1.7e308], False),
-        ("float32", [0.0], [-0.0], True),
-        ("int64", [2**53], [2**53 + 1], False),
-        ("bool", [True], [False], False),
-        ("float8_e4m3fn", [1.0], [1.125], False),
-        ("complex64", [[1.0, 1.0]], [[1.0, 1.000001]], True),
-        ("complex64", [[1.0, 1.0]], [[1.0, 1.001]], False),
-        ("complex64", [["nan", 1.0]], [["nan", 1.0]], True),
-        ("complex64", [["nan", 1.0]], [["nan", 2.0]], False),
-        ("complex64", [["inf", 1.0]], [["-inf", 1.0]], False),
-        ("complex64", [["inf", 0.0]], [[1.0, 0.0]], False),
-    ],
-)
-def test_special_values(dtype, one, other, conforms):
-    assert (tensors(dtype, one, other).outcome == "conforms") is conforms
-
-
-def test_the_index_of_the_first_element_that_differs():
-    divergence = tensors("float32", [1.0, 1.0, 1.0], [1.0, 1.0000001, 2.0]).divergences["values"]
-    assert divergence.index == 2 and divergence.to_json()["index"] == 2
-
-
-def test_the_largest_error_in_ulp_is_kept_for_each_dtype():
-    step = float(np.spacing(np.float32(3.0)))
-    assert tensors("float32", [3.0, 3.0], [3.0 + 2 * step, 3.0 - step]).ulp == {"float32": 2.0}
-    assert tensors("float64", [3.0], [3.0]).ulp == {"float64": 0.0}
-    assert tensors("int64", [3], [4]).ulp == {}
-
-
-@pytest.mark.parametrize("value", [1.0, 3.0, 0.0, 1e-40, 1e-5, 65504.0, 1e30, -7.0])
-def test_ulps_are_numpys(value):
-    for dtype, kind in (("float32", np.float32), ("float64", np.float64)):
-        rounded = float(kind(value))
-        assert unit_in_last_place(rounded, dtype) == abs(float(np.spacing(kind(value))))
-    if abs(value) < 65536:
-        half = np.float16(value)
-        if abs(value) < 65504:
-            assert unit_in_last_place(float(half), "float16") == abs(float(np.spacing(half)))
-    for dtype, (bits, smallest) in PRECISIONS.items():
-        info = torch.finfo(getattr(torch, dtype))
-        assert (info.eps, info.tiny) == (2.0**-bits, 2.0**smallest)
-
-
-def test_numbers_read_from_a_float32_tensor_have_its_tolerance():
-    source = "torch.tensor(1.) * {}"
-    assert verdict(
-        "v = torch.tensor(0.1).item()", "v = torch.tensor(0.1000003).item()"
-    ).outcome == ("conforms")
-    assert verdict("v = 0.1", "v = 0.1000003").outcome == "diverges"
-    assert verdict("v = 1e300", "v = 1e300").outcome == "conforms"
-    assert verdict(source.format(1), source.format(2)).outcome == "diverges"
-
-
-def test_unspecified_values_are_skipped_and_their_metadata_is_not():
-    random = "x = torch.rand(3, requires_grad=True)  # unspecified\n(x * x).sum().backward()\n"
-    fixed = "x = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\n"
-    assert compare(observed(random), observed(fixed), program(random)).levels == ALL
-    assert compare(observed(fixed), observed(random), program(fixed)).levels["values"] == "diverges"
-    short = fixed.replace("3", "2")
-    made = compare(observed(random), observed(short), program(random))
-    assert made.divergences["values"].field == "shape"
-
-
-def test_a_name_bound_again_is_specified_again():
-    one = "x = torch.rand(1)  # unspecified\nx = torch.ones(1)\n"
-    other = "x = torch.zeros(1)\nx = torch.zeros(1)\n"
-    made = compare(observed(one), observed(other), program(one))
-    assert made.divergences["values"].step == 1
-
-
-def test_an_unspecified_result():
-    one = "torch.rand(1)  # unspecified\ntorch.ones(1)\n"
-    assert (
-        compare(observed(one), observed("torch.ones(1)\ntorch.ones(1)"), program(one)).levels == ALL
-    )
-    made = compare(observed(one), observed("torch.ones(1)\ntorch.zeros(1)"), program(one))
-    assert made.divergences["values"].step == 1
-
-
-def without(made: Trace, *fields: str) -> Trace:
-    """The trace of a port that does not observe some fields."""
-    made = copy.deepcopy(made)
-    for step in made.steps:
-        for observation in [*step.changed.values(), step.result or {}]:
-            for field in fields:
-                observation.pop(field, None)
-    return made
-
-
-def test_a_field_that_a_port_has_no_notion_of_is_not_applicable():
-    memory = [field for field, level in TENSOR_FIELDS.items() if level == "memory"]
-    calm = "x = torch.ones(2)\ny = x * 2"
-    made = compare(observed(calm), without(observed(calm), *memory), program(calm))
-    assert made.levels == {**ALL, "memory": "not_applicable"}
-    assert made.outcome == "conforms"
-    made = compare(observed(calm), without(observed(calm), "version"), program(calm))
-    assert made.levels == ALL
-
-
-def test_a_step_without_a_change_has_the_same_gradient_still():
-    """A port without node names sees no change where torch sees one in the graph alone."""
-    source = (
-        "x = torch.ones(1, requires_grad=True)\n"
-        "y = x * 1\n"
-        "y.retain_grad()\n"
-        "y.backward()\n"
-        "z = x\n"
-        "del x\n"
-    )
-    expected = observed(source)
-    assert "y" in expected.steps[5].changed  # its graph now ends in z
-    got = without(expected, "graph")
-    got.steps[5].changed.pop("y")
-    assert compare(expected, got, program(source)).divergences == {}
-
-
-def test_a_field_that_cannot_be_read():
-    source = "with torch.inference_mode(): q = torch.ones(1)"
-    expected, got = observed(source), observed(source)
-    assert compare(expected, got, program(source)).levels == ALL
-    got.steps[0].changed["q"]["version"]["error"]["message"] = "other"
-    made = compare(expected, got, program(source))
-    assert list(made.divergences) == ["diagnostics"]
-    got.steps[0].changed["q"]["version"]["error"]["type"] = "OtherError"
-    assert list(compare(expected, got, program(source)).divergences) == ["memory"]
-    got.steps[0].changed["q"]["version"] = 0
-    assert list(compare(expected, got, program(source)).divergences) == ["memory"]
-
-
-def lacking(expected: Trace, at: int) -> Trace:
-    made = copy.deepcopy(expected)
-    made.steps[at].changed, made.steps[at].result = {}, None
-    made.steps[at].error = {"type": "AttributeError", "message": "no", "lacks": "torch.amax"}
-    return made
-
-
-def test_what_a_backend_lacks_makes_a_program_unsupported():
-    made = compare(observed(), lacking(observed(), 1), program())
-    assert made.outcome == "unsupported" and made.divergences == {}
-    assert made.reason == "line 3: the backend lacks torch.amax"
-    assert set(made.levels.values()) == {"not_applicable"}
-
-
-def test_a_divergence_before_what_is_lacking_counts():
-    got = lacking(observed(), 1)
-    got.steps[0].changed["x"]["values"] = [9.0, 2.0, 3.0]
-    made = compare(observed(), got, program())
-    assert made.outcome == "diverges" and made.divergences["values"].step == 0
-
-
-def test_what_the_oracle_lacks_too_is_an_ordinary_error():
-    source = "torch.no_such_name"
-    assert compare(observed(source), observed(source), program(source)).outcome == "conforms"
-
-
-def test_comments_that_the_oracle_does_not_meet_are_kept_apart():
-    source = "x = torch.ones(1)  # tensor([2.])\n"
-    made = compare(observed(source), observed(source), program(source, rule="T-01"))
-    assert (made.outcome, made.levels["values"], made.divergences) == ("diverges", "conforms", {})
-    assert made.to_json()["specification"] == [
-        {"line": 2, "expected": "tensor([2.])", "got": "tensor([1.])"}
-    ]
 
 
 def test_a_trace_that_ends_early_diverges():
@@ -428,18 +164,6 @@ def test_a_stride_counts_where_it_leads_to_another_element(
     assert found.levels["memory"] == agrees
 
 
-def test_what_was_computed_in_float32_is_compared_in_float32():
-    source = """\
-a = torch.tensor([2.0, 3.0])
-b = torch.tensor(1.5387744903564453, dtype=torch.float64)
-"""
-    near, far = (source.replace("1.5387744903564453", v) for v in ("1.538774967", "1.5388"))
-    assert verdict(source, near).outcome == "conforms"
-    assert verdict(source, far).outcome == "diverges"
-    alone, alone_near = (s.split("\n", 1)[1] for s in (source, near))
-    assert verdict(alone, alone_near).outcome == "diverges"
-
-
 def test_storages_are_compared_as_a_partition_of_names():
     source = "x = torch.ones(2)\ny = x * 2\nz = y.detach()"
     made = observed(source)
@@ -453,21 +177,6 @@ def test_storages_are_compared_as_a_partition_of_names():
     assert (divergence.name, divergence.expected, divergence.got) == ("z", "y", "x")
     renamed.steps[2].changed["z"]["storage"] = "s9"
     assert compare(made, renamed, program(source)).divergences["memory"].got == "s9"
-
-
-def test_what_a_port_lacks_makes_a_program_unsupported_though_torch_refuses_it_too():
-    """The port did not do the statement; whether its trace ends there changes nothing."""
-    source = "x = torch.ones(2)\nx.refused()\ny = x + 1"
-    expected, got = observed(source), observed(source)
-    lacking = {"type": "NotImplementedError", "message": "", "lacks": "method.refused"}
-    expected.steps[1].error = {"type": "NotImplementedError", "message": "no", "lacks": "no"}
-    got.steps[1].error = lacking
-    found = ("unsupported", "line 3: the backend lacks method.refused")
-    made = compare(expected, got, program(source))
-    assert (made.outcome, made.reason) == found
-    del got.steps[2:]
-    made = compare(expected, got, program(source))
-    assert (made.outcome, made.reason) == found
 
 
 @pytest.mark.parametrize(
@@ -504,27 +213,6 @@ def test_internals_that_differ_diverge_at_their_own_level():
     assert verdict.levels["values"] == "conforms"
     assert verdict.levels["memory"] == "diverges"
     assert compare(*traces, program, stated=False, levels=("values",)).outcome == "conforms"
-
-
-def test_a_permitted_difference_is_no_divergence_and_ends_its_level() -> None:
-    marked = "x = torch.ones(2)\nx._version  # 0 ; may differ: memory, diagnostics\nx.add_(1)\n"
-    changed = marked.replace("x._version", "x.add_(0)._version", 1)
-    made = compare(observed(marked), observed(changed), program(marked))
-    assert (made.outcome, made.divergences) == ("conforms", {})
-    permitted = made.permitted["memory"]
-    assert (permitted.line, permitted.expected, permitted.got) == (3, 0, 1)
-    assert made.to_json()["permitted"]["memory"]["line"] == 3
-    strict = compare(observed(marked), observed(changed), program(marked), permitting=False)
-    assert strict.levels["memory"] == "diverges"
-
-
-def test_a_rule_may_leave_a_level_open_in_all_its_programs() -> None:
-    source = "x = torch.ones(2)\nx._version\n"
-    other = observed(source.replace("x._version", "x.add_(0)._version"))
-    assert compare(observed(source), other, program(source)).levels["memory"] == "diverges"
-    assert compare(observed(source), other, program(source, may_differ=("memory",))).outcome == (
-        "conforms"
-    )
 
 
 def test_a_sparse_tensor_differs_from_a_strided_one_at_the_level_of_values():

@@ -2,108 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import Any
-
 import pytest
+from made_wrappers import lines
 
 import impl
 import impl.utils._python_dispatch
-from impl.engine import execution
-from impl.engine.gradient_values import ArrayGradients, TensorGradients, gradient_form
-
-WRAPPER = """
-tree_map = torch.utils._pytree.tree_map
-TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
-class W(torch.Tensor):
-    @staticmethod
-    def __new__(cls, elem, requires_grad=False):
-        return torch.Tensor._make_wrapper_subclass(
-            cls, elem.size(), strides=elem.stride(), dtype=elem.dtype, device=elem.device,
-            requires_grad=requires_grad)
-    def __init__(self, elem, requires_grad=False):
-        self.elem = elem
-    def __repr__(self):
-        return f"W({[round(x, 4) for x in self.elem.flatten().tolist()]})"
-    @classmethod
-    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        def text(a):
-            return type(a).__name__ if isinstance(a, torch.Tensor) else str(a)
-        log(func, *map(text, args), sorted(kwargs), torch.is_grad_enabled())
-        unwrapped, named = tree_map(lambda a: a.elem if isinstance(a, cls) else a, (args, kwargs))
-        result = func(*unwrapped, **named)
-        return tree_map(lambda a: cls(a) if isinstance(a, torch.Tensor) else a, result)
-x = W(torch.tensor([1.0, 2.0]), requires_grad=True)
-"""
-
-# Functions of a wrapper's backward whose operators, in the order of the calls, are those of torch.
-FORMULAS = """
-relu: torch.relu(x)
-sigmoid: torch.sigmoid(x)
-tanh: x.tanh()
-log: x.log()
-sine: x.sin()
-difference: x - x * 2
-reflected: 1 - x
-matrices: torch.mm(x.view(1, 2), x.view(2, 1))
-linear: torch.nn.functional.linear(x.view(1, 2), x.view(1, 2))
-softmax: torch.softmax(x, -1) * x
-log_softmax: torch.log_softmax(x, -1)[0]
-cross_entropy: torch.nn.functional.cross_entropy(x.view(1, 2), torch.tensor([0]))
-silu: torch.nn.functional.silu(x)
-layer_norm: torch.nn.functional.layer_norm(x, (2,))
-sum: x.view(1, 2).sum(0)
-transposed: x.view(1, 2).t()
-permuted: x.view(1, 2).permute(1, 0)
-selected: x[0]
-sliced: x[1:]
-joined: torch.cat([x, x])
-stacked: torch.stack([x, x])
-parts: x.split(1)[0]
-unbound: x.unbind()[1]
-cloned: x.clone()
-expanded: x.expand(3, 2)
-squeezed: x.view(1, 2).squeeze(0)
-masked: x.masked_fill(x > 1, 0.0)
-norm: x.norm()
-cumulative: x.cumsum(0)
-gathered: x.gather(0, torch.tensor([0]))
-in place: (x * 1).exp_()
-a written view: (lambda y: (y.view(2, 1).mul_(3), y)[1])(x * 1)
-an item: (lambda y: (y.__setitem__(0, 5.0), y)[1])(x * 1)
-"""
-
-# Those of which only the gradient is: formulas multiply by other overloads, or in another order.
-OTHER_FORMULAS = """
-square root: x.sqrt()
-reciprocal: 1 / x
-cast: x.double()
-power: x**3
-powers: x**x
-quotient: x / (x + 1)
-product: x.prod()
-products: torch.stack([x, x]).prod(1)
-written: (x * 1).copy_(x)
-zeroed: (x * 1).zero_()
-scaled in place: (x * 1).mul_(x)
-maximum: torch.maximum(x, x * 2)
-maxima: x.view(1, 2).max(1).values
-largest: x.amax(0)
-chosen: torch.where(x > 1, x, x * 2)
-clamped: x.clamp(0, 1.5)
-variance: x.var()
-mean: x.mean()
-gelu: torch.nn.functional.gelu(x)
-mse: torch.nn.functional.mse_loss(x, x * 2)
-weighted: torch.lerp(x, x * 2, 0.5)
-indexed: x[torch.tensor([0])]
-batches: torch.matmul(x.view(1, 1, 2), x.view(2, 1))
-sorted: x.sort().values
-embedded: torch.nn.functional.embedding(torch.tensor([0, 0]), x.view(1, 2))
-convolved: torch.nn.functional.conv1d(x.view(1, 1, 2), x.view(1, 1, 2))
-checkpointed: torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False)
-einsum: torch.einsum("i,j->ij", x, x)
-"""
 
 PROGRAMS = {
     "attributes": """
@@ -378,47 +281,11 @@ PROGRAMS = {
 }
 
 
-def lines(torch: Any, program: str) -> list[str]:
-    """The values that a program shows, and the operators that its classes log, on one library."""
-    found: list[str] = []
-
-    def note(*values: Any) -> None:
-        found.append(" ".join(map(str, values)).replace("impl.", "torch."))
-
-    def tries(*calls: Any) -> None:
-        for call in calls:
-            try:
-                note(call())
-            except Exception as error:
-                note(type(error).__name__, str(error).split("\n")[0])
-
-    torch.manual_seed(0)
-    names = {"torch": torch, "log": note, "show": note, "tries": tries}
-    exec(WRAPPER + textwrap.dedent(program), names)
-    return found
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_shows_what_it_does_on_torch(name: str):
     torch = pytest.importorskip("torch")
     theirs = lines(torch, PROGRAMS[name])
     assert lines(impl, PROGRAMS[name]) == theirs
-
-
-@pytest.mark.parametrize("formula", FORMULAS.strip().splitlines())
-def test_backward_asks_for_the_operators_of_torch(formula: str):
-    torch = pytest.importorskip("torch")
-    program = f"({formula.partition(': ')[2]}).sum().backward()\nshow(x.grad)"
-    theirs = lines(torch, program)
-    assert lines(impl, program) == theirs
-
-
-@pytest.mark.parametrize("formula", OTHER_FORMULAS.strip().splitlines())
-def test_a_wrapper_has_the_gradient_that_it_has_on_torch(formula: str):
-    torch = pytest.importorskip("torch")
-    program = f"({formula.partition(': ')[2]}).sum().backward()\nshow(x.grad)"
-    theirs = lines(torch, program)[-1]
-    assert lines(impl, program)[-1] == theirs
 
 
 def test_a_function_that_does_not_ask_raises():
@@ -432,27 +299,3 @@ def test_a_function_that_does_not_ask_raises():
     x = impl.Tensor._make_wrapper_subclass(Empty, (2,))
     with pytest.raises(NotImplementedError, match="does not ask the class"):
         x._raw + 1
-
-
-def test_passes_that_meet_no_wrapper_take_their_gradients_as_arrays(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    forms = []
-
-    def form(*args: Any) -> Any:
-        forms.append(type(found := gradient_form(*args)))
-        return found
-
-    monkeypatch.setattr(execution, "gradient_form", form)
-
-    class Empty(impl.Tensor):
-        @classmethod
-        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-            return impl.ones(2)
-
-    wrapper = impl.Tensor._make_wrapper_subclass(Empty, (2,))
-    x = impl.ones(2, requires_grad=True)
-    (x * 2).sum().backward()
-    (x * wrapper).sum().backward()
-    (x * x).backward(wrapper)
-    assert forms == [ArrayGradients, TensorGradients, TensorGradients]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from command import SPEC, conform
-from test_reports import Page
+from html_page import Page
 
 from conformance import backends
 from conformance.commands.mutants import selected

@@ -1,73 +1,27 @@
-"""The report of a run, without a browser: its contents, its data, and how it is written."""
+"""The report of a run, without a browser: its contents."""
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import json
-import os
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import made_runs
 import pytest
+from html_page import Page
 
 from conformance.base.levels import LEVELS
-from conformance.run_files.causes import causes
 from conformance.run_files.reading import read_run
 from conformance.run_files.run import Run, schema
 from reports.attention import attention
 from reports.conventions import conventions
-from reports.payload import LEVEL_CODES, payload
+from reports.payload import LEVEL_CODES
 from reports.run import ReportError, page, write
 from reports.summary import summary
 from reports.text import brief, brief_pair, visible
 from reports.versions import groups
-
-
-def run_of(lines: list[dict[str, Any]], tmp_path: Path, **how: Any) -> Run:
-    return read_run(made_runs.run_file(tmp_path / "run.jsonl", lines, **how))
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Run:
-    return run_of(made_runs.small(), tmp_path)
-
-
-class Page(HTMLParser):
-    """A page's elements, its text without scripts and styles, and the contents of those."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.raw: list[tuple[dict[str, str | None], str, str]] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        tag, attributes = self.elements[-1] if self.elements else ("", {})
-        if self.cdata_elem in ("script", "style"):
-            self.raw.append((attributes, tag, data))
-        else:
-            self.text += data
-
-    def blobs(self) -> dict[str, Any]:
-        found: dict[str, str] = {}
-        for attributes, _, data in self.raw:
-            if name := attributes.get("data-blob"):
-                found[name] = found.get(name, "") + data
-        return {
-            name: json.loads(gzip.decompress(base64.b64decode(data)))
-            for name, data in found.items()
-        }
 
 
 def test_the_made_runs_meet_the_published_schema(tmp_path: Path) -> None:
@@ -160,7 +114,7 @@ WHO = "impl 0.1.0 (cpu)", "torch 2.13.0 (cpu)"
 def test_the_headline_says_the_verdict_in_words(
     lines: list[dict[str, Any]], how: dict[str, Any], status: str, text: str, tmp_path: Path
 ) -> None:
-    run = run_of(lines, tmp_path, **how)
+    run = made_runs.read(tmp_path / "run.jsonl", lines, **how)
     found = summary(run).headline
     assert (found.status, found.text) == (status, text)
     shown = Page(page(run))
@@ -168,13 +122,13 @@ def test_the_headline_says_the_verdict_in_words(
 
 
 def test_stale_known_divergences_are_told(tmp_path: Path) -> None:
-    run = run_of(CONFORMS, tmp_path, stale=("TIES-09, level values",))
+    run = made_runs.read(tmp_path / "run.jsonl", CONFORMS, stale=("TIES-09, level values",))
     assert "1 known divergence is gone." in summary(run).headline.detail
     assert "TIES-09, level values" in Page(page(run)).text
 
 
-def test_the_matrix_counts_uncompared_programs_at_no_level(small: Run) -> None:
-    found = summary(small)
+def test_the_matrix_counts_uncompared_programs_at_no_level(small_run: Run) -> None:
+    found = summary(small_run)
     compared = sum(
         found.categories[kind]
         for kind in ("diverges", "specification", "known", "other_version", "conforms")
@@ -193,48 +147,50 @@ def test_a_harness_that_marks_uncompared_programs_not_applicable_changes_no_coun
     tmp_path: Path,
 ) -> None:
     marked = {**MISSING, "levels": dict.fromkeys(LEVELS, "not_applicable")}
-    found = summary(run_of([*CONFORMS, marked], tmp_path))
+    found = summary(made_runs.read(tmp_path / "run.jsonl", [*CONFORMS, marked]))
     assert found.total.levels["values"] == {"conforms": 2}
     assert found.total.categories["unsupported"] == 1
 
 
-def test_other_versions_are_counted_apart_and_grouped(small: Run) -> None:
-    found = summary(small)
+def test_other_versions_are_counted_apart_and_grouped(small_run: Run) -> None:
+    found = summary(small_run)
     assert found.categories["other_version"] == 3
     assert found.total.levels["values"]["other_version"] == 2
     assert "In 3 programs it shows another version of torch." in found.headline.detail
-    made = groups(small.programs)
+    made = groups(small_run.programs)
     assert [(group.versions, len(group.programs)) for group in made] == [
         ("2.12 to 2.13", 2),
         ("2.14", 1),
     ]
     assert made[0].levels == {"values": 2} and made[1].levels == {"memory": 1}
-    shown = " ".join(Page(page(small)).text.split())
+    shown = " ".join(Page(page(small_run)).text.split())
     assert "As torch 2.12 to 2.13: 2 programs" in shown
-    reasons = {item.id: item.reason for item in attention(small.programs)}
+    reasons = {item.id: item.reason for item in attention(small_run.programs)}
     assert reasons["TIES-37.1"] == "as torch 2.12 to 2.13"
     assert reasons["SEED-05.1"] == "as torch 2.14"
 
 
-def test_every_verdict_at_a_level_has_its_code(small: Run) -> None:
-    index = Page(page(small)).blobs()["index"]
+def test_every_verdict_at_a_level_has_its_code(small_run: Run) -> None:
+    index = Page(page(small_run)).blobs()["index"]
     names = {code: verdict for verdict, code in LEVEL_CODES.items()}
-    for line, code in zip(small.programs, index["verdicts"], strict=True):
+    for line, code in zip(small_run.programs, index["verdicts"], strict=True):
         found = [names.get(code >> 3 * place & 7) for place in range(len(LEVELS))]
         assert found == [line["levels"].get(level) for level in LEVELS]
 
 
 def test_changes_since_the_history_are_listed(tmp_path: Path) -> None:
     change = {"version": "2.15", "levels": ["values", "memory"]}
-    run = run_of([*CONFORMS, made_runs.line("TIES-03.1", "ties", since=change)], tmp_path)
+    run = made_runs.read(
+        tmp_path / "run.jsonl", [*CONFORMS, made_runs.line("TIES-03.1", "ties", since=change)]
+    )
     shown = " ".join(Page(page(run)).text.split())
     assert "What changed since torch 2.15" in shown
     assert "TIES-03.1 values, memory" in shown
-    assert "What changed since" not in page(run_of(CONFORMS, tmp_path))
+    assert "What changed since" not in page(made_runs.read(tmp_path / "run.jsonl", CONFORMS))
 
 
 def test_the_levels_that_a_run_supports_are_among_its_facts(tmp_path: Path) -> None:
-    run = run_of(CONFORMS, tmp_path)
+    run = made_runs.read(tmp_path / "run.jsonl", CONFORMS)
     assert run.footer is not None
     claims = {"values": ["2.15"], "graph": ["2.14", "2.13", "2.15"]}
     claiming = replace(run, footer={**run.footer, "claims": claims})
@@ -268,14 +224,14 @@ def test_a_convention_of_another_version_is_no_difference() -> None:
     ]
 
 
-def test_the_largest_error_is_that_of_conforming_values(small: Run) -> None:
-    assert [(ulp.dtype, ulp.text, ulp.program) for ulp in summary(small).ulps] == [
+def test_the_largest_error_is_that_of_conforming_values(small_run: Run) -> None:
+    assert [(ulp.dtype, ulp.text, ulp.program) for ulp in summary(small_run).ulps] == [
         ("float64", "1", "op/exp/plain/float64")
     ]
 
 
-def test_failures_come_first_and_known_divergences_and_other_versions_last(small: Run) -> None:
-    kinds = [item.category for item in attention(small.programs)]
+def test_failures_come_first_and_known_divergences_and_other_versions_last(small_run: Run) -> None:
+    kinds = [item.category for item in attention(small_run.programs)]
     assert kinds == [
         *["diverges"] * 6,
         "specification",
@@ -285,7 +241,7 @@ def test_failures_come_first_and_known_divergences_and_other_versions_last(small
         *["known"] * 2,
         *["other_version"] * 3,
     ]
-    first = attention(small.programs)[0]
+    first = attention(small_run.programs)[0]
     assert first.id == "TIES-02.1"
     assert first.where == "values, line 4, x.grad.values"
     assert (first.expected, first.got) == ("[2, 2, 2]", "[2, 0.1, 2]")
@@ -312,104 +268,6 @@ def test_warnings_are_told_as_python_prints_them() -> None:
     (item,) = attention([made])
     assert item.where == "diagnostics, line 3, warnings"
     assert (item.expected, item.got) == ("UserWarning: once; FutureWarning: twice", "no warning")
-
-
-def test_the_page_holds_every_program_without_loss(small: Run) -> None:
-    blobs = Page(page(small)).blobs()
-    index, sources = blobs.pop("index"), blobs.pop("sources")
-    assert index["id"] == [line["id"] for line in small.programs]
-    assert sources == [line["source"] for line in small.programs]
-    stored = [line for name in sorted(blobs) for line in blobs[name]]
-    by_id = dict(zip(index["id"], stored, strict=True))
-    for line in small.programs:
-        if line["id"] == "op/amax/ties/int64":
-            continue
-        assert by_id[line["id"]]["expected"] == line["expected"]
-        assert by_id[line["id"]].get("got") == line.get("got")
-        assert by_id[line["id"]]["divergences"] == line["divergences"]
-    # A browser's numbers end at 2**53.
-    x = by_id["op/amax/ties/int64"]["expected"]["steps"][0]["changed"]["x"]
-    assert x["values"] == [str(2**63 - 1)]
-
-
-def test_many_programs_are_spread_over_chunks_that_say_where_they_begin(tmp_path: Path) -> None:
-    run = run_of(made_runs.many(400), tmp_path)
-    made = payload(run, causes(run.programs, run.levels))
-    index = json.loads(gzip.decompress(base64.b64decode(made.index)))
-    chunks = [json.loads(gzip.decompress(base64.b64decode(chunk))) for chunk in made.chunks]
-    assert len(chunks) == len(index["chunks"]) > 1
-    starts = [sum(map(len, chunks[:number])) for number in range(len(chunks))]
-    assert index["chunks"] == starts
-    assert sum(map(len, chunks)) == 400
-
-
-def test_the_same_run_gives_the_same_bytes(small: Run) -> None:
-    assert page(small) == page(small)
-
-
-def test_nothing_a_backend_says_becomes_markup(small: Run) -> None:
-    text = page(small)
-    shown = Page(text)
-    scripts = [attributes for tag, attributes in shown.elements if tag == "script"]
-    assert [one for one in scripts if not one.get("data-blob")] == [{}, {}]
-    assert all(tag != "img" for tag, _ in shown.elements)
-    assert "\u202e" not in text and "\x1b" not in text and "\x00" not in text
-    assert "\\u202egnp.exe" in shown.text
-    assert "{{ 7 * 7 }}" in shown.text
-    assert text.count("</noscript>") == 1
-
-
-def test_the_policy_names_every_inline_text_by_its_hash(small: Run) -> None:
-    shown = Page(page(small))
-    (policy,) = (
-        attributes["content"]
-        for tag, attributes in shown.elements
-        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
-    )
-    assert policy is not None and policy.startswith("default-src 'none';")
-    inline = [data for attributes, _, data in shown.raw if not attributes.get("data-blob")]
-    assert len(inline) == 3
-    for data in inline:
-        digest = base64.b64encode(hashlib.sha256(data.encode()).digest()).decode()
-        assert f"'sha256-{digest}'" in policy
-    assert "unsafe" not in policy
-    assert not any("style" in attributes for _, attributes in shown.elements)
-    assert not any(name.startswith("on") for _, attributes in shown.elements for name in attributes)
-
-
-def test_the_page_refers_to_nothing_outside_itself(small: Run) -> None:
-    for _, attributes in Page(page(small)).elements:
-        assert "src" not in attributes
-        assert (attributes.get("href") or "#").startswith("#")
-
-
-def test_the_report_is_written_where_it_was_asked_for(small: Run, tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "report.html"
-    assert write(small, path) == path
-    assert path.read_text("utf-8") == page(small)
-    assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
-
-
-def test_a_failed_write_leaves_the_old_report(
-    small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "out" / "report.html"
-    path.parent.mkdir()
-    path.write_text("the old one")
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ReportError, match=r"report\.html: cannot be written: No space left"):
-        write(small, path)
-    assert path.read_text() == "the old one"
-    assert len(list(path.parent.iterdir())) == 1
-
-
-def test_a_folder_in_the_way_is_told(small: Run, tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="cannot be written"):
-        write(small, tmp_path)
 
 
 def test_a_run_with_a_doubled_program_is_refused(tmp_path: Path) -> None:
@@ -467,12 +325,12 @@ def test_values_fit_on_a_line() -> None:
     assert brief_pair("x" * 100, "y" * 100, 10) == ("xxxxxxxxx…", "yyyyyyyyy…")
 
 
-def test_the_report_counts_the_names_of_the_backend(small: Run) -> None:
-    assert "Public names" not in page(small)
+def test_the_report_counts_the_names_of_the_backend(small_run: Run) -> None:
+    assert "Public names" not in page(small_run)
     count = {"space": "torch.fft", "public": 25, "present": 3, "out_of_scope": 2}
     names = [{**count, "missing": ["<b>rfft", *(f"name{i}" for i in range(19))]}]
-    backend = {**small.header["backend"], "names": names}
-    shown = page(replace(small, header={**small.header, "backend": backend}))
+    backend = {**small_run.header["backend"], "names": names}
+    shown = page(replace(small_run, header={**small_run.header, "backend": backend}))
     assert "3 of 25; 20 names are missing, 2 are out of scope" in shown
     assert "20 names are missing in <code>torch.fft</code>" in shown and "&lt;b&gt;rfft" in shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import made_runs
+import made_observations
 import pytest
 
 from conformance.base.levels import LEVELS
@@ -19,7 +19,7 @@ def marked(shown: list[tuple[str, bool]]) -> list[str]:
     return [text.strip() for text, agrees in shown if not agrees]
 
 
-X = made_runs.tensor([1.0, 2.0], [2])
+X = made_observations.tensor([1.0, 2.0], [2])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import made_observations
 import made_runs
 import pytest
 from command import SPEC, conform
@@ -195,8 +196,8 @@ def test_a_claim_names_the_chapters_that_the_run_has_whole(
 
 def test_a_trace_shows_what_changed() -> None:
     program = Program("P.1", "leaves", "x = torch.ones(1)\nx.grad\ndel x\n", "A sentence")
-    x = made_runs.tensor([1.0], [1], requires_grad=True)
-    grown = {**x, "version": 1, "grad": made_runs.gradient([2.0], [1])}
+    x = made_observations.tensor([1.0], [1], requires_grad=True)
+    grown = {**x, "version": 1, "grad": made_observations.gradient([2.0], [1])}
     found = observed(
         program,
         Trace(

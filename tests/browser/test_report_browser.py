@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import made_observations
 import made_runs
 import pytest
 from report_page import address, all_of, choose, keys, one, report, shows, texts, urgent, wait
@@ -151,7 +152,9 @@ def test_digits_come_on_demand_and_long_integers_keep_theirs(
     page = opened(small_report, "#op/amax/ties/int64")
     shows(page, "op/amax/ties/int64")
     assert str(2**63 - 1) in one(page, ".trace").text
-    made = made_runs.line("op/a", "operators", expected=made_runs.traced("float64", [1 / 3]))
+    made = made_runs.line(
+        "op/a", "operators", expected=made_observations.traced("float64", [1 / 3])
+    )
     page = opened(report(Path(small_report.removeprefix("file://")).parent / "..", [made]), "#op/a")
     assert "0.33333]" in one(page, ".trace").text
     one(page, "#full-precision").click()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import made_observations
 import made_runs
 import pytest
 from access import EveryPage, unfold
@@ -41,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chapters = read_spec(SPEC)
     programs = [program for chapter in chapters for program in chapter.programs]
     hostile = {"type": "RuntimeError", "message": made_runs.HOSTILE.replace("\ud800", "")}
-    shown = made_runs.tensor([1.0, 2.0], [2], requires_grad=True)
+    shown = made_observations.tensor([1.0, 2.0], [2], requires_grad=True)
     trace = Trace([Step(0, 2, {"x": shown}), Step(1, 3, error=hostile)])
     record(folder / "made.jsonl", HEADER, programs, lambda _: trace)
     lines = []
