@@ -35,6 +35,7 @@ from impl.tape import dual_tensor
 from impl.tensor import forward_grad
 from impl.tensor.allocation import dense_strides
 from impl.tensor.batched_tensor import writable
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor, new, requires_grad
 from impl.tensor.write import resize
 from impl.tensor.zero_tensors import _is_zerotensor
@@ -259,7 +260,7 @@ def transposed(call: ForwardCall):
         ]
         found: Any = [None] * len(seeds)
         if pairs:
-            linked = any(map(requires_grad, (*_tensors(call.args), *_tensors([sources]))))
+            linked = any(map(requires_grad, tensors_of((call.args, sources))))
             gradients, cotangents = zip(*pairs, strict=True)
             found = vjp(gradients, list(seeds.values()), cotangents, recorded and linked)
     finally:
@@ -324,14 +325,6 @@ def _fitted(tangent: Tensor, gradient: Tensor) -> Tensor:
 # -- applying them -----------------------------------------------------------------------------
 
 
-def _tensors(args):
-    for a in args:
-        if isinstance(a, Tensor):
-            yield a
-        elif isinstance(a, (list, tuple)):
-            yield from (t for t in a if isinstance(t, Tensor))
-
-
 def tangents_of(op, args) -> Values:
     """The tangents of the operands that have one; of a list of tensors, a list."""
     found: Values = {}
@@ -351,10 +344,17 @@ def tangents_of(op, args) -> Values:
     return found
 
 
+def note_computed(args, outputs) -> None:
+    """Let each transform that runs take note of the results of an operator, and of its operands."""
+    for transform in STATE.transforms:
+        transform.note_computed(tensors_of(args), outputs)
+
+
 def propagate(op, args, outputs) -> None:
     """Give the results of an operator the tangents that follow from those of its operands."""
     if not forward_grad.is_entered():
         return
+    note_computed(args, outputs)
     if any(map(_is_zero, args)):
         pass_zeros(op, args, outputs)
     forward_grad.at_each_level(_push, op, args, outputs)

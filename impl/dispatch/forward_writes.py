@@ -13,6 +13,7 @@ from impl.dispatch.forward_rules import (
     ForwardCall,
     Reapplied,
     Unsupported,
+    note_computed,
     recording,
     rule_of,
     tangents_of,
@@ -37,10 +38,12 @@ class TangentWrite:
     outermost."""
 
     def __init__(self, op, args) -> None:
+        self.args = args
         self.writes = iter(forward_grad.at_each_level(LevelWrite, op, args))
 
     def write(self) -> None:
         """Write the tangents, or give some, after the primal was written."""
+        note_computed(self.args, self.args[:1])
         forward_grad.at_each_level(lambda: next(self.writes).write())
 
 

@@ -245,8 +245,6 @@ class Operator(OperatorWrites):
         elif strided or STATE.below_autograd:  # strided as inference tensors are
             inference_mode.count_making(self, args, outputs)
         forward_rules.propagate(self, args, outputs)
-        for transform in STATE.transforms:
-            transform.note_computed(args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
 
     def _with_history(self, result, args, mask: int):

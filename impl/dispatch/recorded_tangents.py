@@ -11,6 +11,7 @@ from typing import Any
 
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.tensor.nested import each
 from impl.tensor.tensor import Tensor
 from impl.tensor.views import DEFAULT
 
@@ -18,9 +19,7 @@ from impl.tensor.views import DEFAULT
 def kept(value: Any) -> Any:
     """The value of an operand that stays as it is: a copy of a tensor, of a list those of its
     entries."""
-    if isinstance(value, (list, tuple)):
-        return type(value)([kept(entry) for entry in value])
-    return value.clone() if isinstance(value, Tensor) else value
+    return each(lambda one: one.clone() if isinstance(one, Tensor) else one, value)
 
 
 def slope(rule, call) -> tuple:

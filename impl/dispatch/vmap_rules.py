@@ -32,6 +32,7 @@ from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.dispatch import aten
 from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import BatchedTensor, batched, is_at, moved, with_dim
+from impl.tensor.nested import each
 from impl.tensor.tensor import Tensor
 
 _SLOW = (
@@ -374,13 +375,15 @@ def by_example(function: Callable, args: tuple, level) -> Any:
 
 def example(value: Any, number: int, level) -> Any:
     """The part of a value, or of the entries of a list, for one example."""
-    if is_at(value, level):
+
+    def part(value: Any) -> Any:
+        if not is_at(value, level):
+            return value
         if level.size:
             return value._value.select(value._dim, number)
         return tensor_ops.zeros_like(moved(value._value, value._dim, 0).sum(0))
-    if isinstance(value, (list, tuple)):
-        return type(value)([example(entry, number, level) for entry in value])
-    return value
+
+    return each(part, value)
 
 
 def _stacked(rows: list, level) -> Any:

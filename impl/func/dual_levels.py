@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -94,13 +94,17 @@ class TracedLevel(DualLevel):
         if tensor._raw.size <= 1:
             self._constants[id(tensor)] = tensor
 
-    def note_computed(self, args: tuple, outputs: tuple) -> None:
-        """Let the function read single elements that are computed of constants."""
-        inputs = [one for one in args if isinstance(one, Tensor)]
+    def note_computed(self, inputs: Iterable[Tensor], outputs: Sequence[Tensor]) -> None:
+        """Let the function read single elements that are computed of constants, and none that it
+        has written other values to."""
+        inputs = list(inputs)
         constant = any(id(one) in self._constants for one in inputs)
-        if constant and not any(map(self.traces, inputs)):
-            for output in outputs:
+        constant = constant and not any(map(self.traces, inputs))
+        for output in outputs:
+            if constant:
                 self.note_constant(output)
+            else:
+                self._constants.pop(id(output), None)
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the transforms outside own it: there is no wrapper at this level in torch."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -93,8 +93,8 @@ class Transform:
     def note_constant(self, tensor: Tensor) -> None:
         """Take note of a tensor of given numbers."""
 
-    def note_computed(self, args: tuple, outputs: tuple) -> None:
-        """Take note of the results of an operator, and of its arguments."""
+    def note_computed(self, inputs: Iterable[Tensor], outputs: Sequence[Tensor]) -> None:
+        """Take note of the results of an operator, and of the tensors that it is given."""
 
     def tracks(self, tensor: Tensor) -> bool:
         """Whether the graph of a tensor leads to an input of this transform, or to another leaf of

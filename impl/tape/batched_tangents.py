@@ -28,6 +28,7 @@ from impl.tensor.batched_tensor import (
     physical,
     with_dim,
 )
+from impl.tensor.nested import each
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -67,10 +68,10 @@ def dual(primal: Tensor, tangent: Tensor) -> Tensor:
 def lifted(value: Any, level) -> Any:
     """A tensor whose tangent is batched at a level, repeated to be batched there itself, as its
     tangent needs memory of the same layout; of a list each entry; any other value as it is."""
-    if not forward_grad.is_used():
-        return value
-    if isinstance(value, (list, tuple)):
-        return type(value)([lifted(entry, level) for entry in value])
+    return each(lambda one: _lifted(one, level), value) if forward_grad.is_used() else value
+
+
+def _lifted(value: Any, level) -> Any:
     if not isinstance(value, Tensor):
         return value
     source = physical(value)

@@ -64,6 +64,8 @@ def detach(self) -> Tensor:
         return tensor_ops.dispatched_detach(self)
     result = writable_alias(self)
     for transform in STATE.transforms:
+        transform.note_computed((self,), (result,))
+    for transform in STATE.transforms:
         if not transform.owns(self):
             result._detached_in = transform.serial
             break

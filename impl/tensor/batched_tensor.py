@@ -11,7 +11,7 @@ values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from textwrap import indent
 from typing import Any
 
@@ -24,6 +24,7 @@ from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, strided
 from impl.tensor.legacy_batched_tensor import Batched
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor, blank, is_wrapped, new, requires_grad
 
 _ESCAPED = (
@@ -267,20 +268,14 @@ def innermost(values) -> Any:
     """The batched tensor of the innermost level among values, and in lists among them; None if
     there is none. Gradients of a pass with is_grads_batched go before others."""
     found: Any = None
-    for value in _batches(values):
+    for value in tensors_of(values):
         if type(value) is Batched:
             return value
+        if type(value) is not BatchedTensor:
+            continue
         if found is None or value._level.number > found._level.number:
             found = value
     return found
-
-
-def _batches(values) -> Iterator[Any]:
-    for value in values:
-        if type(value) is BatchedTensor or type(value) is Batched:
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _batches(value)
 
 
 def shown(tensor: Tensor, text: Callable[[Tensor], str], below: float = math.inf) -> str:

@@ -19,6 +19,7 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE, block_fast_path_everywhere
 from impl.tensor.batched_tensor import levels_of, physical, repeated
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor
 from impl.tensor.zero_tensors import _is_zerotensor
 
@@ -316,8 +317,5 @@ def refuse(name: str, *values) -> None:
 
 
 def _refuse(text: str, values) -> None:
-    for value in values if _levels else ():
-        if isinstance(value, (list, tuple)):
-            _refuse(text, value)
-        elif isinstance(value, Tensor) and tangents(value):
-            raise NotImplementedError(text)
+    if _levels and any(map(tangents, tensors_of(values))):
+        raise NotImplementedError(text)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor, blank
 
 NO_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
@@ -129,11 +130,7 @@ def examples_of(value, size: int) -> list:
 
 def _batches(values):
     """The batched tensors among values, and in lists among them."""
-    for value in values:
-        if type(value) is Batched:
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _batches(value)
+    return (tensor for tensor in tensors_of(values) if type(tensor) is Batched)
 
 
 def holds(values) -> bool:
