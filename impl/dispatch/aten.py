@@ -95,7 +95,7 @@ def out_overload(op) -> OpOverload:
         return op.call_out(out, _bound(op, args, named))
 
     packet = namespace("aten").packet(_name_of(op)[0])
-    return packet.define("out", call)
+    return packet.out if "out" in packet.overloads() else packet.define("out", call)
 
 
 def given(op, args: tuple) -> tuple[tuple, dict]:
@@ -171,7 +171,7 @@ def _bound(op, args: tuple, named: dict) -> tuple:
 def publish() -> None:
     """Define `torch.ops.aten` from the operators that there are, and from other functions."""
     aten = namespace("aten")
-    aten.packet("detach").define("default", Tensor.detach)
+    aten.packet("detach").define("default", Tensor.detach).is_view = True
     aten.packet("_local_scalar_dense").define("default", Tensor.item)
     for name in _FUNCTIONS:
         aten.packet(name).define("default", FUNCTIONS.get(name) or getattr(Tensor, name))

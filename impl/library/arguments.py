@@ -1,4 +1,4 @@
-"""The arguments and results of operators: lists of tensors, and the tensors in them."""
+"""The arguments and results of operators with lists of tensors, as a node takes them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,3 @@ def rebuilt(flat, like: tuple) -> tuple:
     """The values of a flat sequence in the structure of a skeleton, lists as lists."""
     rest: Iterator[Any] = iter(flat)
     return tuple(next(rest) if v is None else [*islice(rest, len(v))] for v in like)
-
-
-def tensors_of(args: tuple, named: dict | None = None) -> list[Tensor]:
-    """The tensors of a call, those of lists among them."""
-    values = (*args, *named.values()) if named else args
-    return [value for value in flattened(values) if isinstance(value, Tensor)]

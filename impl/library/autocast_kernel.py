@@ -7,17 +7,16 @@ from typing import Any
 
 from impl.core.dtypes import dtype, float64
 from impl.dispatch.autocast import autocast
+from impl.tensor.nested import each
 from impl.tensor.tensor import Tensor
 
 
 def called(op: Callable, device_type: str, wanted: dtype, args: tuple, named: dict) -> Any:
     """The result of an operator with autocast off, for arguments that are cast."""
     with autocast(device_type, enabled=False):
-        return op(*[_cast(value, wanted) for value in args], **named)
+        return op(*each(lambda value: _cast(value, wanted), args), **named)
 
 
 def _cast(value: Any, wanted: dtype) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(_cast(entry, wanted) for entry in value)
     is_eligible = isinstance(value, Tensor) and value.is_floating_point()
     return value.to(wanted) if is_eligible and value.dtype is not float64 else value

@@ -14,9 +14,9 @@ from impl.core.state import STATE
 from impl.graph.edge import gradient_edge
 from impl.graph.hooks import register_inner_hook
 from impl.graph.node import Node
-from impl.library.arguments import tensors_of
 from impl.library.schema import FunctionSchema, Result
 from impl.tape.inplace import set_history
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor, requires_grad
 
 _WARNING = (
@@ -49,13 +49,13 @@ class CppFunction(Node):
         return "torch::autograd::WarnNotImplemented"
 
 
-def called(entry, args: tuple, named: dict) -> Any:
-    """The results of an operator, which warn when backward reaches them."""
-    tensors = tensors_of(args, named)
+def called(entry, args: tuple, named: dict, tensors: list[Tensor]) -> Any:
+    """The results of an operator for arguments with these tensors; they warn when backward reaches
+    them."""
     node = None
     if STATE.enabled and any(map(requires_grad, tensors)):
         node = CppFunction(entry.schema.name, tensors)
-    results = entry.past_autograd(args, named)
+    results = entry.past_autograd(args, named, tensors)
     if node is not None:
         _note(node, results, entry.schema)
     return results

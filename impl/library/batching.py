@@ -12,9 +12,9 @@ from impl.core import messages
 from impl.core.state import STATE
 from impl.dispatch import vmap_rules
 from impl.library import dispatch_keys as keys
-from impl.library.arguments import flattened
 from impl.tape.custom_function_vmap import called, transforms, wrapped
 from impl.tensor.batched_tensor import innermost, is_at
+from impl.tensor.nested import each
 from impl.tensor.tensor import Tensor
 
 _NO_RULE = "Batching rule not implemented for {}"
@@ -25,7 +25,7 @@ def level_of(args: tuple) -> Any:
     of differentiation runs within it, or no argument is batched."""
     if not STATE.batched or not STATE.transforms or STATE.transforms[-1].randomness is None:
         return None
-    batch = innermost(tuple(flattened(args)))
+    batch = innermost(args)
     return None if batch is None else batch._level
 
 
@@ -38,15 +38,9 @@ def without_tangents(entry, args: tuple, named: dict) -> Any:
     """The results of an operator within `jvp`, which have no tangents: it has a formula for the
     backward pass at most."""
     *outside, forward = STATE.transforms
-    primals = tuple(_primal(value, forward) for value in args)
+    primals = each(lambda one: forward.primal(one) if isinstance(one, Tensor) else one, args)
     with transforms(tuple(outside)):
         return entry.call(primals, named)
-
-
-def _primal(value: Any, forward) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)([_primal(entry, forward) for entry in value])
-    return forward.primal(value) if isinstance(value, Tensor) else value
 
 
 def mapped(entry, args: tuple, named: dict, level) -> Any:
@@ -59,8 +53,8 @@ def mapped(entry, args: tuple, named: dict, level) -> Any:
     rule = entry.kernel(keys.BATCHED)
     if rule is not None:
         with transforms(outside):
-            dims = tuple(_dims(value, level) for value in args)
-            values = tuple(_values(value, level) for value in args)
+            dims = each(lambda one: one._dim if is_at(one, level) else None, args)
+            values = each(lambda one: one._value if is_at(one, level) else one, args)
             outputs, out_dims = called(lambda *given: rule(*given, **named), level, dims, values)
         return wrapped(outputs, out_dims, level)
     _check_fallback(entry)
@@ -85,19 +79,6 @@ def _written(name: str, once: Any, args: tuple, level) -> Any:
         once(*[vmap_rules.example(value, number, level) for value in args])
     target._show(target._value, target._dim)
     return target
-
-
-def _dims(value: Any, level) -> Any:
-    """The mapped dimension of an argument, or those of the entries of a list."""
-    if isinstance(value, (list, tuple)):
-        return type(value)([_dims(entry, level) for entry in value])
-    return value._dim if is_at(value, level) else None
-
-
-def _values(value: Any, level) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)([_values(entry, level) for entry in value])
-    return value._value if is_at(value, level) else value
 
 
 def _check_fallback(entry) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from impl.core.dtypes import dtype
-from impl.library import autocast_kernel
+from impl.library import autocast_kernel, fake
 from impl.library import dispatch_keys as keys
-from impl.library.arguments import tensors_of
 from impl.library.generated_backward import Formula, check_differentiable
 from impl.library.library import Library
 from impl.library.schema import FunctionSchema, schema_of
 from impl.library.schema_text import schema_for
+from impl.tensor.nested import tensors_of
 
 _ALIASES = (
     "The output of this custom operator (1) must not also be an input to this custom operator and "
@@ -44,11 +44,11 @@ class CustomOpDef:
         space, self._name = qualname.split("::")
         self._library: Library = Library(space, "FRAGMENT")
         self._entry = self._library.define_operator(schema)
-        self._entry.counts_writes = True
+        self._entry.counts_writes = schema.is_mutable
         self._opoverload = self._entry.overload
         self._formula = Formula(self._entry)
         self._library.impl(self._name, self._formula, keys.AUTOGRAD)
-        self._library.impl(self._name, self._faked, keys.META)
+        self._library.impl(self._name, fake.Kernel(qualname, self._faked, at=function), keys.META)
         OPERATORS[qualname] = self
 
     def __repr__(self) -> str:
@@ -78,7 +78,7 @@ class CustomOpDef:
     def _check_aliases(self, given: tuple, result: Any) -> None:
         """Raise RuntimeError for a result that shares memory with an argument or another result."""
         seen = {id(tensor._storage) for tensor in tensors_of(given)}
-        for tensor in tensors_of(result if isinstance(result, tuple) else (result,)):
+        for tensor in tensors_of((result,)):
             if id(tensor._storage) in seen:
                 raise RuntimeError(f"{self._name} (with implementation in {_HOME}): {_ALIASES}")
             seen.add(id(tensor._storage))

@@ -20,9 +20,9 @@ from impl.core.state import STATE
 from impl.dispatch.op_overload import OpOverload, namespace
 from impl.library import autograd_fallback, batching
 from impl.library import dispatch_keys as keys
-from impl.library.arguments import tensors_of
 from impl.library.schema import FunctionSchema
 from impl.tape.versions import increment_version
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_dispatch import asks, dispatched
 
@@ -91,6 +91,7 @@ class OperatorEntry:
         overload = schema.overload_name or "default"
         self.schema, self.defined_at = schema, place
         self.overload = namespace(space).packet(name).define(overload, self, schema)
+        self.overload.is_view = any(r.alias and not r.is_write for r in schema.returns)
         self.overload.torch_dispatch_rules = self.torch_dispatch_rules
 
         def undefine() -> None:
@@ -138,32 +139,33 @@ class OperatorEntry:
             return self._run(cast, args, named)
         if (level := batching.level_of(args)) is not None:
             return batching.mapped(self, args, named, level)
-        tensors = tensors_of(args, named)
+        tensors = list(tensors_of((*args, *named.values())))
         if _reaches_autograd(tensors):
             kernel = self._autograd_kernel(_backend(tensors))
             if kernel is None:
-                return autograd_fallback.called(self, args, named)
+                return autograd_fallback.called(self, args, named, tensors)
             if kernel is not fallthrough_kernel:
                 return self._run(kernel, args, named)
-        return self.past_autograd(args, named)
+        return self.past_autograd(args, named, tensors)
 
-    def past_autograd(self, args: tuple, named: dict) -> Any:
+    def past_autograd(self, args: tuple, named: dict, tensors: list[Tensor]) -> Any:
         """The results without a kernel for autograd: below the innermost transform, whose wrappers
         no other kernel gets, and else as the kernel records them."""
         if batching.has_tangents():
             return batching.without_tangents(self, args, named)
         if STATE.transforms:
             with BelowAutograd():
-                return self.below_autograd(args, named)
-        return self.below_autograd(args, named)
+                return self.below_autograd(args, named, tensors)
+        return self.below_autograd(args, named, tensors)
 
-    def below_autograd(self, args: tuple, named: dict) -> Any:
-        """The results of the innermost mode, or of the backend's kernel."""
+    def below_autograd(self, args: tuple, named: dict, tensors: list[Tensor]) -> Any:
+        """The results of the innermost mode, or of the backend's kernel, for arguments with these
+        tensors."""
         if self.counts_writes:
             self._count_writes(args, named)
         if asks((*args, *named.values())):
             return dispatched(self.overload, args, named)
-        return self._run(self._backend_kernel(_backend(tensors_of(args, named))), args, named)
+        return self._run(self._backend_kernel(_backend(tensors)), args, named)
 
     def _run(self, kernel: Callable, args: tuple, named: dict) -> Any:
         return self.schema.returned(kernel(*args, **named))
@@ -171,7 +173,7 @@ class OperatorEntry:
     def _count_writes(self, args: tuple, named: dict) -> None:
         given = {a.name: value for a, value in zip(self.schema.positional, args, strict=False)}
         given.update(named)
-        for tensor in tensors_of(tuple(given.get(name) for name in self.schema.mutated)):
+        for tensor in tensors_of(given.get(name) for name in self.schema.mutated):
             increment_version(tensor)
 
     # -- the choice ------------------------------------------------------------------------------

@@ -20,12 +20,13 @@ _running: list[Kernel] = []
 
 
 class Kernel:
-    """A kernel that `register_fake` has registered for the meta device."""
+    """A fake kernel for the meta device, whose place in a program is that of the function `at`."""
 
-    def __init__(self, qualname: str, function: Callable) -> None:
+    def __init__(self, qualname: str, function: Callable, *, at: Callable | None = None) -> None:
         self.qualname, self.function = qualname, function
-        code = getattr(function, "__code__", None)
-        self.place = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+        at = function if at is None else at
+        code = getattr(at, "__code__", None)
+        self.place = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(at)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         with self._entered():

@@ -10,9 +10,10 @@ from typing import Any
 from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
 from impl.library import batching
-from impl.library.arguments import flattened, rebuilt, skeleton, tensors_of
+from impl.library.arguments import flattened, rebuilt, skeleton
 from impl.library.schema import FunctionSchema
 from impl.tape.custom_function import Function
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import requires_grad
 from impl.utils._pytree import TreeSpec, tree_flatten
 
@@ -32,10 +33,11 @@ class Formula:
     def __call__(self, *args: Any, **named: Any) -> Any:
         if batching.has_tangents():
             return batching.without_tangents(self.entry, args, named)
-        if STATE.enabled and any(map(requires_grad, tensors_of(args))):
+        tensors = list(tensors_of(args))  # an operator with a formula takes none by name
+        if STATE.enabled and any(map(requires_grad, tensors)):
             return self.function.apply(*flattened(args), Call(self, args, named))
         with BelowAutograd():
-            return self.entry.below_autograd(args, named)
+            return self.entry.below_autograd(args, named, tensors)
 
 
 def check_differentiable(op: Any, schema: FunctionSchema) -> None:
@@ -67,7 +69,8 @@ class _Generated(Function):
         arguments = rebuilt(args[:-1], call.args)
         ctx._call = call
         with BelowAutograd():
-            result = entry.below_autograd(arguments, call.named)
+            tensors = list(tensors_of(arguments))
+            result = entry.below_autograd(arguments, call.named, tensors)
             if formula.setup_context is not None:
                 schema = entry.schema
                 given = {"inputs": schema.filled(arguments), "output": result}

@@ -124,9 +124,14 @@ class FunctionSchema:
         self.mutated = [a.name for a in arguments if a.is_write]
 
     @property
+    def is_mutable(self) -> bool:
+        """Whether it writes to an argument."""
+        return bool(self.mutated)
+
+    @property
     def is_functional(self) -> bool:
         """Whether it neither writes to arguments nor returns memory of theirs."""
-        return not self.mutated and all(r.alias is None for r in self.returns)
+        return not self.is_mutable and all(r.alias is None for r in self.returns)
 
     @property
     def is_inplace(self) -> bool:
