@@ -19,6 +19,14 @@ _OF_NUMBERS = {"eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", 
 _WITHOUT_DIM = {"all", "any"}
 # The overloads in place of those of which the operands' kinds are in the name.
 _WRITTEN = {"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor"}
+# The overloads with `out=` that have other names than "out", or that of the overload without it.
+_OUT = {
+    **{f"{name}.Tensor": "out" for name in ("add", "copysign", "div", "ldexp", "mul", "sub")},
+    **{"div.Tensor_mode": "out_mode", "max.default": "unary_out", "mean.default": "dtype_out"},
+    **{"min.default": "unary_out", "norm.ScalarOpt_dim": "out", "prod.dim_int": "int_out"},
+    **{"sum.dim_IntList": "IntList_out", "xlogy.Scalar_Other": "OutScalar_Other"},
+    **{"xlogy.Scalar_Self": "OutScalar_Self", "xlogy.Tensor": "OutTensor"},
+}
 # The parameters that ATen takes by keyword only; "value" is one where numbers scale a product.
 _KEYWORDS = {
     *("alpha", "beta", "correction", "dtype", "generator", "include_self", "memory_format"),
@@ -75,27 +83,40 @@ def shown_name(op) -> str:
 
 def overload_of(op, args: tuple, written: bool = False) -> OpOverload:
     """The overload that a call of an operator stands for; `written` is for a call in place."""
+    name, overload = _called(op, args)
+    if not written:
+        return _overload(name, overload, op.aten_call or _by_name(op))
+    name = name if name.endswith("_") else f"{name}_"
+    return _overload(name, _WRITTEN.get(overload, overload), _by_name(op, op.inplace))
+
+
+def _called(op, args: tuple) -> tuple[str, str]:
+    """ATen's name of an operator, and of its overload for these arguments."""
     name, overload = _name_of(op)
     if name in _OF_NUMBERS and not isinstance(args[1], Tensor):
         overload = "Scalar"
     if name in _WITHOUT_DIM and args[1:] and args[1] is None:
         overload = "default"
-    if written:
-        name, overload = f"{name}_", _WRITTEN.get(overload, overload)
+    return name, overload
+
+
+def _overload(name: str, overload: str, call: Callable[..., Any]) -> OpOverload:
+    """The overload of an operator of ATen, a new one with this call where there is none."""
     packet = namespace("aten").packet(name)
-    if overload in packet.overloads():
-        return getattr(packet, overload)
-    return packet.define(overload, op.inplace if written else op.aten_call or _by_name(op))
+    known = overload in packet.overloads()
+    return getattr(packet, overload) if known else packet.define(overload, call)
 
 
-def out_overload(op) -> OpOverload:
-    """The overload of an operator that writes `out=`."""
+def out_overload(op, args: tuple) -> OpOverload:
+    """The overload that a call of an operator with `out=` stands for."""
 
     def call(*args, out, **named):
         return op.call_out(out, _bound(op, args, named))
 
-    packet = namespace("aten").packet(_name_of(op)[0])
-    return packet.out if "out" in packet.overloads() else packet.define("out", call)
+    name, overload = _called(op, args)
+    known = _OUT.get(f"{name}.{overload}")
+    usual = "out" if overload in ("default", "dim") else f"{overload}_out"
+    return _overload(name, known or usual, call)
 
 
 def given(op, args: tuple) -> tuple[tuple, dict]:
@@ -142,11 +163,13 @@ def _is_default(name: str, parameter: inspect.Parameter, value: Any) -> bool:
     return type(value) is type(default) and value == default
 
 
-def _by_name(op) -> Callable[..., Any]:
-    """The call of an operator whose arguments may be given by name."""
+def _by_name(op, apply: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The call of an operator, or of another `apply` with its arguments, which may be given by
+    name."""
+    apply = apply or op
 
     def call(*args, **named):
-        return op(*_bound(op, args, named))
+        return apply(*_bound(op, args, named))
 
     return call
 
@@ -180,7 +203,7 @@ def publish() -> None:
         name, overload = _name_of(op)
         shared.setdefault((name, overload), []).append(op)
     for (name, overload), ops in shared.items():
-        call = _by_name(ops[0])
+        call = _by_name(ops[0], ops[0].inplace if name.endswith("_") else None)
         call = call if len(ops) == 1 else FUNCTIONS.get(name, call)
         _define(name, overload, ops[0].aten_call or call).is_view = ops[0].is_view
         if name in _OF_NUMBERS:

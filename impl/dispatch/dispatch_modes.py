@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.aten import given, out_overload, overload_of
 from impl.dispatch.op_overload import namespace
 from impl.tensor.dispatching import set_modes
-from impl.tensor.tensor import DISPATCHING, Tensor
-from impl.tensor.torch_dispatch import asked_of, dispatched, share_version
+from impl.tensor.tensor import Tensor
+from impl.tensor.torch_dispatch import dispatched, share_version
 
 
 class TorchDispatchMode:
@@ -40,14 +38,6 @@ class TorchDispatchMode:
         set_modes(STATE.dispatch_modes[:-1])
 
 
-def sees(args: tuple) -> bool:
-    """Whether a mode or a class is asked for a call: not for that of a sampler's kernel, whose
-    draws are arrays."""
-    if STATE.dispatch_modes:
-        return not any(isinstance(a, np.ndarray) for a in args)
-    return bool(DISPATCHING) and bool(asked_of(args))
-
-
 def called(op, args: tuple, written: bool = False) -> Any:
     """The result of a handler for a call of an operator, `written` for one in place."""
     return dispatched(overload_of(op, args, written), *given(op, args))
@@ -56,7 +46,7 @@ def called(op, args: tuple, written: bool = False) -> Any:
 def called_out(op, args: tuple, out: Tensor) -> Any:
     """The result of a handler for a call of an operator with `out=`."""
     positional, named = given(op, args)
-    return dispatched(out_overload(op), positional, {**named, "out": out})
+    return dispatched(out_overload(op, args), positional, {**named, "out": out})
 
 
 def checked(result: Any) -> Tensor | None:

@@ -38,6 +38,7 @@ from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
 from impl.tensor import batched_tensor, sparse_tensor
 from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
+from impl.tensor.torch_dispatch import asks
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -221,7 +222,7 @@ class Operator(OperatorWrites):
             meta_kernels.check_same_device(self._on_one_device(args))
         if mask:
             self._check_saved(args, mask)
-        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
+        if (STATE.dispatch_modes or DISPATCHING) and asks(args):
             return self._with_history(dispatch_modes.called(self, args), args, mask)
         forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
         result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
@@ -391,7 +392,7 @@ class Operator(OperatorWrites):
         for i in self.tensor_positions:
             if isinstance(args[i], Tensor):
                 raws[i] = args[i]._raw
-        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
+        if (STATE.dispatch_modes or DISPATCHING) and asks(args):
             outputs = (dispatch_modes.called(self, args),)
         else:
             outputs = (self._output(self._joined(tensors, raws), raws, False, args),)

@@ -42,6 +42,7 @@ from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
 from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
+from impl.tensor.torch_dispatch import asks
 
 _OUT = (
     "Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or "
@@ -130,7 +131,7 @@ class OperatorWrites(OutputLayout):
         operands = [args[i] for i in self.guarded]
         memory = self.memory
         late = memory.disjoint == "late"
-        seen = (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args)
+        seen = bool(STATE.dispatch_modes or DISPATCHING) and asks(args)
         if not (late or seen):
             memory_overlap.check_memory(
                 target, operands, memory.within, memory.disjoint, memory.resolves
@@ -153,7 +154,7 @@ class OperatorWrites(OutputLayout):
             self._warn_of_parts(target, result, raws)
         tangent = forward_writes.before_write(self, args)
         if not tracked:
-            self._write(target, result, args, raws)
+            self._write(target, result, args, raws, seen)
             tangent.write()
             return target
         # Edges and saved inputs are those from before the write: afterwards the target has a new
@@ -161,7 +162,7 @@ class OperatorWrites(OutputLayout):
         # needs the overwritten values, a copy of them is saved, with its history.
         recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
         node = self.node(recorded, None, mask, edges, (target,))
-        self._write(target, result, args, raws)
+        self._write(target, result, args, raws, seen)
         history = inplace.rebase_history(target, node)
         self.save_outputs(node, args, (target,))
         if STATE.node_creation_hooks:
@@ -174,10 +175,10 @@ class OperatorWrites(OutputLayout):
         if self.compares and discards(self._common(raws), target._raw.dtype) and result.size:
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
-    def _write(self, target: Tensor, result, args, raws) -> None:
+    def _write(self, target: Tensor, result, args, raws, seen: bool) -> None:
         """Write the result to the target, in the order of TensorIterator where that shows; a mode
-        or a class has it written."""
-        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees(args):
+        or a class that has `seen` the call has it written."""
+        if seen:
             dispatch_modes.called(self, args, written=True)
             inference_mode.count(target)
             return
@@ -202,9 +203,11 @@ class OperatorWrites(OutputLayout):
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)
         record = self._recorded_out(out, args, mask)
-        if DISPATCHING and dispatch_modes.sees((*args, out)):
+        if (STATE.dispatch_modes or DISPATCHING) and asks((*args, out)):
             dispatch_modes.called_out(self, args, out)
             inference_mode.count(out)
+            if record is not None:
+                record()
             return out
         raws = self._admitted(out, args, raws)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]

@@ -25,7 +25,7 @@ from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, geometry
 from impl.tensor.sparse_tensor import SPARSE
 from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
-from impl.tensor.torch_dispatch import share_version
+from impl.tensor.torch_dispatch import asks, share_version
 from impl.tensor.views import as_view, view_of
 from impl.tensor.write import announce
 
@@ -62,7 +62,7 @@ class ViewOperator(Operator):
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
                 f"not {type(tensor).__name__}"
             )
-        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees((tensor,)):
+        if (STATE.dispatch_modes or DISPATCHING) and asks((tensor,)):
             results = self._viewed_by_handler(tensor, args)
         else:
             results = self.views(tensor, args)
@@ -137,7 +137,7 @@ class ViewOperator(Operator):
             node = self.node((tensor, *args), (tensor,), 1, (gradient_edge(tensor),))
             node.__class__ = self.inplace_class
         tangent = forward_writes.before_write(self, (tensor, *args))
-        if (STATE.dispatch_modes or DISPATCHING) and dispatch_modes.sees((tensor,)):
+        if (STATE.dispatch_modes or DISPATCHING) and asks((tensor,)):
             dispatch_modes.called(self, (tensor, *args), written=True)
         else:
             changed = alias(tensor, target)

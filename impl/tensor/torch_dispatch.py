@@ -46,8 +46,11 @@ def asked_of(values: Iterable[Any]) -> list[Tensor]:
 
 
 def asks(values: Iterable[Any]) -> bool:
-    """Whether a mode is active, or the class of one of the values is asked."""
-    return bool(STATE.dispatch_modes) or (bool(DISPATCHING) and bool(asked_of(values)))
+    """Whether a mode is asked for a call with these arguments, or the class of one of them: not for
+    the kernel of a sampler, whose draws are arrays."""
+    if STATE.dispatch_modes:
+        return not any(isinstance(value, np.ndarray) for value in values)
+    return bool(DISPATCHING) and bool(asked_of(values))
 
 
 def dispatched(overload, args: tuple, named: dict | None = None) -> Any:
