@@ -19,7 +19,7 @@ from impl.library.registration import (
     triton_op,
     wrap_triton,
 )
-from impl.library.schema import infer_schema
+from impl.library.schema_annotations import infer_schema
 
 __all__ = [
     "CustomOpDef",

@@ -11,7 +11,8 @@ from impl.library import autocast_kernel, fake
 from impl.library import dispatch_keys as keys
 from impl.library.generated_backward import Formula, check_differentiable
 from impl.library.library import Library
-from impl.library.schema import FunctionSchema, schema_of
+from impl.library.schema import FunctionSchema
+from impl.library.schema_annotations import schema_of
 from impl.library.schema_text import schema_for
 from impl.tensor.nested import tensors_of
 

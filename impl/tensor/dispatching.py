@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from impl.core.state import STATE
 from impl.tensor.tensor import DISPATCHING, Tensor
@@ -11,22 +13,23 @@ from impl.tensor.tensor import DISPATCHING, Tensor
 ALIVE: weakref.WeakSet = weakref.WeakSet()
 
 
-class _Disabled:
-    """A function that is no descriptor, so that a class attribute is not bound."""
+class DisabledHandler:
+    """The handler of classes that are not asked, which calls the function in a block of `disable`.
 
-    __name__ = "_disabled_torch_dispatch_impl"
+    It is no descriptor, like a function of C, so that a class attribute is not bound.
+    """
+
+    takes_nothing = True
+
+    def __init__(self, name: str, disable: Callable[[], Any]) -> None:
+        self.__name__, self._disable = name, disable
 
     def __call__(self, func, types, args=(), kwargs=None):
-        with DisableTorchDispatch():
+        with self._disable():
             return func(*args, **(kwargs or {}))
 
     def __repr__(self) -> str:
         return f"<built-in function {self.__name__}>"
-
-
-# The `__torch_dispatch__` of classes that are not asked (torch._C._disabled_torch_dispatch_impl).
-disabled = _Disabled()
-Tensor.__torch_dispatch__ = disabled
 
 
 class DisableTorchDispatch:
@@ -50,6 +53,11 @@ class DisableTorchDispatch:
         STATE.torch_dispatch, modes = self._before
         self._before = None
         set_modes(modes)
+
+
+# The `__torch_dispatch__` of classes that are not asked (torch._C._disabled_torch_dispatch_impl).
+disabled = DisabledHandler("_disabled_torch_dispatch_impl", DisableTorchDispatch)
+Tensor.__torch_dispatch__ = disabled
 
 
 def note(tensor: Tensor) -> None:

@@ -21,7 +21,7 @@ from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.tensor.batched_tensor import BatchedTensor
-from impl.tensor.dispatching import note
+from impl.tensor.dispatching import DisabledHandler, note
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.sparse_tensor import SparseTensor
@@ -60,20 +60,9 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
         super().__exit__(*exc)
 
 
-class _Disabled:
-    """A function that is no descriptor, like one of C, so that a class attribute is not bound."""
-
-    __name__ = "_disabled_torch_function_impl"
-    takes_nothing = True
-
-    def __call__(self, func, types, args=(), kwargs=None):
-        with DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
-
-
 # The `__torch_function__` of classes that take nothing over, such as Parameter
 # (torch._C._disabled_torch_function_impl).
-disabled = _Disabled()
+disabled = DisabledHandler("_disabled_torch_function_impl", DisableTorchFunctionSubclass)
 _TensorMeta._disabled = disabled
 
 
