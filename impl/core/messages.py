@@ -240,6 +240,13 @@ OUT_BOOL_ONLY = "{} does not support non-boolean outputs."
 # The dtypes without a legacy tensor type, which this message still names.
 _YOUNG = ("bool", "bfloat16", "complex64", "complex128")
 
+# -- transforms -----------------------------------------------------------------------------------
+
+NO_RULE = "Batching rule not implemented for {}. We could not generate a fallback."
+NO_VIEW_RULE = (
+    "Batching rule not implemented for {}; the fallback path doesn't work on out= or view ops."
+)
+
 # -- custom Functions -----------------------------------------------------------------------------
 
 SAVE_FOR_BACKWARD = "save_for_backward can only save variables, but argument {} is of type {}"
@@ -375,6 +382,14 @@ def experimental(dtype: str) -> str:
     return f"{dtype} support is experimental and many operators don't support it yet."
 
 
+def internal_assert(condition: str, file: str, line: int, text: str = "") -> str:
+    """The text of a failed assertion of PyTorch's own (TORCH_INTERNAL_ASSERT)."""
+    return (
+        f'{condition} INTERNAL ASSERT FAILED at "/__w/pytorch/pytorch/{file}":{line}, please '
+        f"report a bug to PyTorch. {text}"
+    )
+
+
 def too_few_sizes(dtype, shape, size) -> str:
     """The error of expand() for fewer sizes than a tensor of that dtype and shape has."""
     return (
@@ -480,9 +495,8 @@ ADD_COMPLEX_ALPHA = "For non-complex input tensors, argument alpha must not be a
 
 DISCARDED = "Casting complex values to real discards the imaginary part"
 
-INTEGER_GRADIENT = (
-    "isDifferentiableType(grad.scalar_type()) INTERNAL ASSERT FAILED at "
-    '"/__w/pytorch/pytorch/torch/csrc/autograd/engine.cpp":1096, please report a bug to PyTorch. '
+INTEGER_GRADIENT = internal_assert(
+    "isDifferentiableType(grad.scalar_type())", "torch/csrc/autograd/engine.cpp", 1096
 )
 COMPLEX_GRADIENT = expected(
     "isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex)"

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import impl.dispatch.vmap_writes  # noqa: F401  gives batched tensors their method
+from impl.core import messages
 from impl.core.meta_arrays import NeedsElements
 from impl.core.state import STATE
 from impl.dispatch import meta_kernels, vmap_rules
 from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import innermost, is_at, within
-from impl.tensor.legacy_batched_tensor import NO_RULE, NO_VIEW_RULE, RANDOM, Batched, mapped
+from impl.tensor.legacy_batched_tensor import RANDOM, Batched, mapped
 from impl.tensor.tensor import Tensor, new
 
 BatchingRule = Literal[
@@ -45,18 +46,6 @@ _OVERLOADS = {
     "histogram": (1, ".bins_tensor", ".bin_ct"),
     "nanquantile": (1, "", ".scalar"),
     "quantile": (1, "", ".scalar"),
-}
-# ATen's names of composite functions, where they are others.
-_ATEN = {
-    "ihfft2": "fft_ihfft2",
-    "ihfftn": "fft_ihfftn",
-    "tensorsolve": "linalg_tensorsolve",
-    "narrow_from": "narrow.Tensor",
-    "split_copy": "split_copy.Tensor",
-    "split_at": "tensor_split.tensor_indices_or_sections",
-    "embedding_bag": "embedding_bag.padding_idx",
-    "pinv_by_tensor": "linalg_pinv.rcond_tensor",
-    "_unique_dim": "unique_dim",
 }
 _UNSUPPORTED = (
     "vmap over torch.{} isn't supported yet. Please file an issue at "
@@ -186,15 +175,26 @@ def _as_it_is(call, args: tuple, named: dict, level):
 
 
 def _refused(composite, args: tuple, named: dict, *level):
-    raise RuntimeError(NO_RULE.format(_name(composite)))
+    raise RuntimeError(messages.NO_RULE.format(f"aten::{_name(composite)}"))
 
 
 def _name(composite) -> str:
-    return _ATEN.get(composite.__name__, composite.__name__)
+    """ATen's name of a composite, that of the function unless it has another (`in_aten`)."""
+    return getattr(composite, "aten_name", composite.__name__)
+
+
+def in_aten(name: str):
+    """Decorate a composite whose name in ATen, which errors and warnings show, is another."""
+
+    def define(composite):
+        composite.aten_name = name
+        return composite
+
+    return define
 
 
 def _no_view(composite, args: tuple, named: dict, *level):
-    raise RuntimeError(NO_VIEW_RULE.format(_name(composite)))
+    raise RuntimeError(messages.NO_VIEW_RULE.format(f"aten::{_name(composite)}"))
 
 
 def _drawn(composite, args: tuple, named: dict):

@@ -44,11 +44,6 @@ from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_ten
 from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 from impl.tensor.torch_dispatch import asks
 
-_OUT = (
-    "Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or "
-    "view ops."
-)
-
 
 class OperatorWrites(OutputLayout):
     """The spellings of an operator that write a tensor of the caller's."""
@@ -198,7 +193,7 @@ class OperatorWrites(OutputLayout):
         Raises RuntimeError as `check_out` does, and for batched tensors.
         """
         if STATE.batched and batched_tensor.innermost((*args, out)) is not None:
-            raise RuntimeError(_OUT.format(self.name))
+            raise RuntimeError(messages.NO_VIEW_RULE.format(f"aten::{self.name}.out"))
         if self.validated_numbers:
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)

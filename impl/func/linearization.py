@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from impl.core import messages
 from impl.core.registry import FUNCTIONS
 from impl.factories.creation import zeros_like
 from impl.factories.generator import Generator
@@ -22,11 +23,6 @@ from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
-
-_NO_RULE = (
-    "Batching rule not implemented for aten::_make_dual; the fallback path doesn't work on out= or "
-    "view ops."
-)
 
 
 class _Trace:
@@ -84,7 +80,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     for primal in inputs:
         check_pushed("primal", primal)
         if isinstance(primal, BatchedTensor):
-            raise RuntimeError(_NO_RULE)
+            raise RuntimeError(messages.NO_VIEW_RULE.format("aten::_make_dual"))
     trace = _Trace(func, inputs, spec)
 
     def push(*tangents):

@@ -17,8 +17,6 @@ from impl.tensor.batched_tensor import innermost, is_at
 from impl.tensor.nested import each
 from impl.tensor.tensor import Tensor
 
-_NO_RULE = "Batching rule not implemented for {}"
-
 
 def level_of(args: tuple) -> Any:
     """The level of `vmap` at which an operator is applied to these arguments; None if a transform
@@ -83,11 +81,11 @@ def _written(name: str, once: Any, args: tuple, level) -> Any:
 
 def _check_fallback(entry) -> None:
     """Raise RuntimeError for an operator that cannot be called for each example."""
-    name, schema = _NO_RULE.format(entry.qualname), entry.schema
+    schema = entry.schema
     if schema.is_inplace:
         return
     if not schema.is_functional or not schema.returns:
-        raise RuntimeError(f"{name}; the fallback path doesn't work on out= or view ops.")
+        raise RuntimeError(messages.NO_VIEW_RULE.format(entry.qualname))
     kinds = [value.type for value in (*schema.returns, *schema.arguments)]
     if any("Tensor[" in kind or "Tensor?[" in kind for kind in kinds):
-        raise RuntimeError(f"{name}. We could not generate a fallback.")
+        raise RuntimeError(messages.NO_RULE.format(entry.qualname))

@@ -16,11 +16,6 @@ from impl.core import messages
 from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor, blank
 
-NO_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
-NO_VIEW_RULE = (
-    "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view "
-    "ops."
-)
 RANDOM = (
     "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
     "operations outside of vmap as a workaround"
@@ -75,16 +70,16 @@ class Batched(Tensor):
 
     def item(self):
         """Raises RuntimeError: there is no batching rule."""
-        raise RuntimeError(NO_RULE.format("item"))
+        raise RuntimeError(messages.NO_RULE.format("aten::item"))
 
     def __bool__(self) -> bool:
-        raise RuntimeError(NO_RULE.format("is_nonzero"))
+        raise RuntimeError(messages.NO_RULE.format("aten::is_nonzero"))
 
     tolist = __deepcopy__ = untyped_storage = _refuse
 
     def detach(self):
         """Raises RuntimeError: no batching rule, and the fallback does not support views."""
-        raise RuntimeError(NO_VIEW_RULE.format("detach"))
+        raise RuntimeError(messages.NO_VIEW_RULE.format("aten::detach"))
 
     data: Any = property(detach)  # crashes the process in torch
     numpy = detach  # type: ignore[assignment]

@@ -6,7 +6,7 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.autocast import fp32
-from impl.dispatch.batching_rules import RULES
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.out import fit, same_dtype_out
 from impl.operators.fourier.spectral import (
     BY_COUNT,
@@ -304,6 +304,7 @@ def hfftn(input, s=None, dim=None, norm=None, *, out=None):
 
 
 @RULES["composed_fallback"]
+@in_aten("fft_ihfftn")
 def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     """The inverse of `hfftn` (torch.fft.ihfftn)."""
     _check_several("fft_ihfftn", input, s, dim)
@@ -335,7 +336,7 @@ def _of_two(several):
 
 
 fft2, ifft2, rfft2, irfft2, hfft2 = map(_of_two, (fftn, ifftn, rfftn, irfftn, hfftn))
-ihfft2 = RULES["composed_fallback"](_of_two(ihfftn))
+ihfft2 = RULES["composed_fallback"](in_aten("fft_ihfft2")(_of_two(ihfftn)))
 
 
 # -- shifts -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from operator import index
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size
@@ -124,10 +125,8 @@ def _define(ndim: int) -> None:
         require_scalar_type(grad_output, self.dtype)
         if ((indices < 0) | (indices >= math.prod(self.shape[-ndim:]))).any():
             assertion, line = _ASSERTIONS[ndim]
-            raise RuntimeError(
-                f'{assertion} INTERNAL ASSERT FAILED at "/__w/pytorch/pytorch/aten/src/ATen/native/'
-                f'FractionalMaxPool{ndim}d.cpp":{line}, please report a bug to PyTorch. '
-            )
+            file = f"aten/src/ATen/native/FractionalMaxPool{ndim}d.cpp"
+            raise RuntimeError(messages.internal_assert(assertion, file, line))
         return scatter_plane(grad_output, indices, self.shape, ndim)
 
     forward.__name__ = f"fractional_max_pool{ndim}d"

@@ -12,6 +12,7 @@ import scipy.sparse
 from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.batching_rules import in_aten
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import no_derivative, not_differentiated, require_scalar_type
@@ -250,6 +251,7 @@ embedding_bag_per_sample_weights_backward.gradients("grad", "weight")(
 
 
 @function("embedding_bag", method=False, batching="composed_fallback")
+@in_aten("embedding_bag.padding_idx")
 def _embedding_bag(
     weight,
     indices,

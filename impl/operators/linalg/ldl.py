@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import int32
 from impl.core.return_types import return_type
@@ -96,11 +97,9 @@ def _check_infos(name: str, infos: Tensor) -> None:
     every = np.reshape(physical(infos)._raw, -1)
     wrong = every[every != 0]
     if wrong.size:
-        raise RuntimeError(
-            'false INTERNAL ASSERT FAILED at "/__w/pytorch/pytorch/aten/src/ATen/native/'
-            'BatchLinearAlgebra.cpp":1677, please report a bug to PyTorch. '
-            f"{name}: Unknown error code: {wrong[0]}."
-        )
+        file = "aten/src/ATen/native/BatchLinearAlgebra.cpp"
+        text = f"{name}: Unknown error code: {wrong[0]}."
+        raise RuntimeError(messages.internal_assert("false", file, 1677, text))
 
 
 @lapack.factorisation("NotImplemented", batching="fallback")

@@ -16,7 +16,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import fp32, lowering
-from impl.dispatch.batching_rules import RULES
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import refuse_gradient
 from impl.dispatch.out import (
@@ -197,6 +197,7 @@ def _pinv(A, rcond, hermitian, *, atol, rtol, out):
 
 
 @RULES["composed_fallback"]
+@in_aten("linalg_pinv.rcond_tensor")
 def pinv_by_tensor(A, rcond, hermitian, **settings):
     """`pinv` with a tensor as `rcond`."""
     return _pinv(A, rcond, hermitian, **settings)

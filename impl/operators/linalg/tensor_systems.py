@@ -9,7 +9,7 @@ import numpy as np
 from impl.core.dtypes import BOOL, FLOATING, REDUCED, int64
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
-from impl.dispatch.batching_rules import RULES
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import function
 from impl.dispatch.out import check_castable, copy_out
 from impl.operators.copies.cat_stack import cat
@@ -54,6 +54,7 @@ def tensorinv(A, ind=2, *, out=None):
 
 
 @RULES["composed_fallback"]
+@in_aten("linalg_tensorsolve")
 @fp32
 def tensorsolve(A, B, dims=None, *, out=None):
     """X with `tensordot(A, X, X.ndim) == B` (torch.linalg.tensorsolve).

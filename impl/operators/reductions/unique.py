@@ -11,7 +11,7 @@ import numpy as np
 
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY
-from impl.dispatch.batching_rules import RULES
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.not_implemented import not_differentiated, not_implemented, not_on_meta
 from impl.kernels import introsort
@@ -141,6 +141,7 @@ def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
 
 @native("unique_dim")
 @RULES["dynamic"]
+@in_aten("unique_dim")
 def _unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
     """The distinct slices along `dim`, in the order of their elements; with inverse and counts,
     asked for or not."""

@@ -10,7 +10,7 @@ from impl.core.dims import wrap_dim
 from impl.core.meta_functions import of_sizes
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import view_operator
-from impl.dispatch.batching_rules import RULES
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.geometry import Geometry
@@ -134,6 +134,7 @@ def narrow(input, dim, start, length):
 
 
 @RULES["composed_no_view_rule"]
+@in_aten("narrow.Tensor")
 def narrow_from(input, dim, start, length):
     """`narrow` from the element of a tensor on."""
     if start._raw.ndim or start._raw.dtype.kind not in "iu":

@@ -7,7 +7,7 @@ from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch import view_operator
-from impl.dispatch.batching_rules import RULES
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import function, native
 from impl.dispatch.facts import SavedAs
 from impl.tensor import forward_grad
@@ -245,6 +245,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
 
 
 @RULES["composed_no_rule"]
+@in_aten("tensor_split.tensor_indices_or_sections")
 def split_at(input, places, dim):
     """`tensor_split` by the elements of a tensor."""
     if places.dtype is not int64:

@@ -21,7 +21,7 @@ from impl.core.meta_arrays import row_major_copy
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import negative_size, sizes_of
 from impl.core.strides import element_strides
-from impl.dispatch.batching_rules import RULES
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative
@@ -191,6 +191,7 @@ def slice_copy(input, dim=0, start=None, end=None, step=1):
 
 @_published
 @RULES["no_rule"]
+@in_aten("split_copy.Tensor")
 def split_copy(tensor, split_size, dim=0):
     """Copies of `split` (torch.split_copy)."""
     return _split(tensor, split_size, dim)

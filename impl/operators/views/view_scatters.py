@@ -31,6 +31,13 @@ from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.memory_overlap import check_overlap
 from impl.tensor.tensor import Tensor, new, requires_grad
 
+_NOT_CONTIGUOUS = messages.internal_assert(
+    "!self.requires_grad() || self.is_contiguous()",
+    "aten/src/ATen/native/TensorShape.cpp",
+    4747,
+    "as_strided_scatter is currently only supported for contiguous inputs",
+)
+
 
 def _with_its_memory(tensor: Tensor) -> Tensor:
     """A copy with the strides and the offset of a tensor, over a copy of the memory around it.
@@ -179,12 +186,7 @@ class _AsStridedScatter(Operator):
             return batch._applied(self, args)
         mask = self.grad_input_mask(args)
         if requires_grad(input) and not input.is_contiguous():
-            raise RuntimeError(
-                "!self.requires_grad() || self.is_contiguous() INTERNAL ASSERT FAILED at "
-                '"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp":4747, please report '
-                "a bug to PyTorch. as_strided_scatter is currently only supported for contiguous "
-                "inputs"
-            )
+            raise RuntimeError(_NOT_CONTIGUOUS)
         result = _with_its_memory(input)
         target = as_strided.geometry(geometry(result), *args[2:])
         check_bounds(result, target)
