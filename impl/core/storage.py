@@ -111,8 +111,6 @@ def _memory_of_view(array):
         return owner.reshape(-1)
     memory = owner.ravel("K").view(np.ndarray)
     start = address(array) - address(owner)
-    if memory.dtype == array.dtype:
-        return memory[start // array.itemsize :]
     size = (memory.nbytes - start) // array.itemsize * array.itemsize
     return memory.view(np.uint8)[start : start + size].view(array.dtype)
 

@@ -68,10 +68,6 @@ def _detach(tensor: Tensor) -> Tensor:
     return result
 
 
-def _item(tensor: Tensor) -> Any:
-    return called_aten("_local_scalar_dense", tensor)
-
-
 def _like(name: str, *args: Any, **named: Any) -> Any:
     """The result of a factory that a program calls with a tensor whose class is asked."""
     order = ("dtype", "layout", "device", "pin_memory", "memory_format")
@@ -84,4 +80,3 @@ def _like(name: str, *args: Any, **named: Any) -> Any:
 tensor_ops.dispatched_detach = _detach
 tensor_ops.dispatched_like = _like
 tensor_ops.dispatched_aten = called_aten
-tensor_ops.dispatched_item = _item

@@ -59,8 +59,7 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
         node = tensor._grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
         tensor._hooks = {}
         if node is not None:
-            node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, tensor._hooks)]
-            node._compiled_backward = None
+            _attach(node, tensor._nr, tensor._hooks)
     return RemovableHandle.add(tensor._hooks, hook)
 
 
@@ -73,7 +72,12 @@ def register_inner_hook(tensor, hook) -> None:
         return
     hooks: dict = {}
     RemovableHandle.add(hooks, hook)
-    node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, hooks)]
+    _attach(node, tensor._nr, hooks)
+
+
+def _attach(node, number: int, hooks: dict) -> None:
+    """Have a node call hooks with the gradient of the output of that number."""
+    node._tensor_hooks = [*(node._tensor_hooks or ()), (number, hooks)]
     node._compiled_backward = None
 
 

@@ -14,14 +14,13 @@ from impl.core.registry import tensor_ops
 from impl.core.strides import (
     contiguous_strides,
     empty_strided,
-    extent,
     has_zero_strides,
     strided,
 )
 from impl.graph.edge import gradient_edge
 from impl.graph.input_metadata import shape_and_dtype
 from impl.graph.node import Node, next_sequence
-from impl.tensor.geometry import Geometry, check_offset, geometry, out_of_bounds
+from impl.tensor.geometry import Geometry, check_offset, check_room, geometry
 from impl.tensor.tensor import Tensor, new
 
 
@@ -193,20 +192,17 @@ class CopySlices(Node):
         """A copy of the base's gradient with the strides of the base, and the slice of it."""
         base = self._base
         check_offset(self._offset)
-        if has_zero_strides(base.shape, base.strides):  # which the gradient cannot be copied into
-            raise RuntimeError(messages.OVERLAP)
         if base.strides == contiguous_strides(base.shape):
             whole = np.array(gradient, order="C")
             flat = whole.reshape(-1)
         else:
+            if has_zero_strides(base.shape, base.strides):  # the gradient cannot be copied into it
+                raise RuntimeError(messages.OVERLAP)
             whole = empty_strided(base.shape, base.strides, gradient.dtype)
             whole[...] = gradient
             flat = whole if whole.base is None else np.asarray(whole.base)
         target = self._slice._replace(offset=self._offset)
-        reach = 0 if 0 in target.shape else target.offset + extent(target.shape, target.strides)
-        if reach > flat.size:  # of a view that got other memory by set_
-            size = flat.itemsize
-            raise out_of_bounds(target, size, reach * size, flat.nbytes)
+        check_room(target, flat.itemsize, flat.nbytes)  # for a view that got other memory by set_
         return whole, strided(flat, *target)
 
     def _of_slice(self, gradient, form, wanted) -> list:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,22 +55,29 @@ def check_offset(offset: int) -> None:
 
 def check_bounds(tensor: Tensor, target: Geometry) -> None:
     """Raise RuntimeError if a geometry exceeds the storage (ATen's checkInBoundsForStorage)."""
-    size, stride, offset = target
-    itemsize = tensor._raw.dtype.itemsize
-    check_offset(offset)
-    needed = 0 if 0 in size else offset + extent(size, stride)
-    if needed * itemsize > tensor._storage.nbytes():
-        raise out_of_bounds(target, itemsize, needed * itemsize, tensor._storage.nbytes())
+    check_offset(target.offset)
+    check_room(target, tensor._raw.dtype.itemsize, tensor._storage.nbytes())
 
 
-def out_of_bounds(target: Geometry, itemsize: int, needed: int, room: int) -> RuntimeError:
-    """The error for a geometry that needs more bytes than a storage has."""
+def bytes_needed(target: Geometry, itemsize: int) -> int:
+    """The size of the smallest storage that a geometry fits in."""
     size, stride, offset = target
-    return RuntimeError(
-        f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-        f"itemsize {itemsize} requiring a storage size of {needed} are out of bounds for storage "
-        f"of size {room}"
-    )
+    return 0 if 0 in size else (offset + extent(size, stride)) * itemsize
+
+
+def check_room(
+    target: Geometry, itemsize: int, room: int, stride: Sequence[int] | None = None
+) -> None:
+    """Raise RuntimeError for a geometry that needs more bytes than a storage has; as its strides
+    the error shows `stride`, if that is given."""
+    needed = bytes_needed(target, itemsize)
+    if needed > room:
+        strides = list(target.strides if stride is None else stride)
+        raise RuntimeError(
+            f"setStorage: sizes {list(target.shape)}, strides {strides}, storage offset "
+            f"{target.offset}, and itemsize {itemsize} requiring a storage size of {needed} are "
+            f"out of bounds for storage of size {room}"
+        )
 
 
 def of_pairs(real: Geometry) -> Geometry:

@@ -328,7 +328,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The only element as a Python number. Raises RuntimeError for more than one, on the meta
         device, and for a value that a function of `linearize` computes."""
         if DISPATCHING and dispatches(self):
-            return tensor_ops.dispatched_item(self)
+            return tensor_ops.dispatched_aten("_local_scalar_dense", self)
         if self._raw.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"

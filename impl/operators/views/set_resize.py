@@ -10,14 +10,14 @@ from impl.core.meta_arrays import MetaArray
 from impl.core.sizes import check_resized, sizes_given
 from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
-from impl.core.strides import contiguous_strides, extent, strided
+from impl.core.strides import contiguous_strides, strided
 from impl.core.tensor_impl import TensorBase
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.dispatch.vmap_rules import require_examples, warn_slow
 from impl.tensor import forward_grad, resize_storage, write
 from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
-from impl.tensor.geometry import Geometry, elements, geometry, out_of_bounds
+from impl.tensor.geometry import Geometry, bytes_needed, check_room, elements, geometry
 from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -102,11 +102,9 @@ def _placed(self, memory: Storage, offset: int, shape: tuple[int, ...], stride) 
     strides = tuple(stride) if stride else self.stride() if same else contiguous_strides(shape)
     target = Geometry(shape, strides, offset)
     itemsize = self._raw.dtype.itemsize
-    needed = 0 if 0 in shape else (offset + extent(shape, strides)) * itemsize
-    room = memory.nbytes()
-    if same and strides == self.stride() and needed > room:  # ATen does not resize it then
-        raise out_of_bounds(target._replace(strides=stride or ()), itemsize, needed, room)
-    _make_room(memory, needed)
+    if same and strides == self.stride():  # ATen does not resize it then
+        check_room(target, itemsize, memory.nbytes(), stride or ())
+    _make_room(memory, bytes_needed(target, itemsize))
     return target
 
 
