@@ -7,23 +7,18 @@ dimensions stay in place if they are next to each other and come first otherwise
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
 from impl.core.pass_warnings import warn_after_pass
-from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
-from impl.core.strides import element_strides
-from impl.core.tensor_iterator import elementwise_strides
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import (
     Array,
     counted,
-    formula_operation,
     function,
     operator,
     outside_transforms,
@@ -31,22 +26,16 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.record import check_write
-from impl.dispatch.vmap_rules import ensured, fronted, hide, padded
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at, sums_at
 from impl.kernels.vectorized import largest, smallest
 from impl.operators.indexing.index_layout import index_layout, indexed_shape
 from impl.operators.indexing.masking import MASKED_FILL, require_mask
 from impl.operators.indexing.out_of_range import set_at, stopped
-from impl.tensor.allocation import ordered_like, preserved
-from impl.tensor.batched_tensor import is_at
+from impl.tensor.allocation import preserved
 from impl.tensor.memory_overlap import check_disjoint, check_memory
 from impl.tensor.tensor import Tensor, new, requires_grad
 
-_MASK = (
-    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
-    "batch over indexing with a boolean mask."
-)
 INDEX_PUT = ("index_put_", "tensor[indices] = tensor")  # in the warning of an expanded tensor
 _BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _INDEX_DTYPES = (np.int64, np.int32, np.bool_, np.uint8)
@@ -163,33 +152,6 @@ def index_(self: Array, indices: list[Array]) -> Array:
 index_.laid_out_as(index_layout)
 
 
-@index_.batches
-def _index_of_batch(args, level):
-    batch, indices = args
-    if any(is_at(index, level) for index in indices):
-        return _at_batched_indices(batch, indices, level)
-    value, rest = fronted(batch, level), [None, *indices]
-    present = [dim for dim, index in enumerate(rest) if index is not None]
-    if present[-1] - present[0] >= len(present):  # the indexed dimensions come first
-        return NotImplemented
-    return hide(index_(value, rest), level)
-
-
-def _at_batched_indices(batch, indices, level):
-    """Where indices differ between examples, each example has an index of its own as well."""
-    if any(index is not None and index._raw.dtype == np.bool_ for index in indices):
-        raise RuntimeError(_MASK)
-    if any(index is None for index in indices):
-        return NotImplemented
-    rank = max(index._raw.ndim for index in indices)
-    return hide(index_(ensured(batch, level), _with_examples(indices, rank, level)), level)
-
-
-def _with_examples(indices, rank: int, level) -> list:
-    own = FUNCTIONS["arange"](level.size).view(level.size, *(1,) * rank)
-    return [own, *(padded(index, rank, level) for index in indices)]
-
-
 def _is_one_mask(indices) -> bool:
     present = [index for index in indices if index is not None]
     return len(present) == 1 and present[0].dtype in (np.bool_, np.uint8)
@@ -252,32 +214,6 @@ def index_put(self: Array, indices: list[Array], values: Array, accumulate=False
 )
 def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
-
-
-@index_put.batches
-def _index_put_of_batch(args, level):
-    target, indices, values, accumulate = args
-    present = [dim for dim, index in enumerate(indices) if index is not None]
-    masks = [indices[dim]._raw.dtype == np.bool_ for dim in present]
-    rank = max(
-        1 if mask else indices[dim]._raw.ndim for dim, mask in zip(present, masks, strict=True)
-    )
-    indexed = sum(
-        indices[dim]._raw.ndim if mask else 1 for dim, mask in zip(present, masks, strict=True)
-    )
-    if any(is_at(index, level) for index in indices):
-        if any(masks) or len(present) < len(indices):
-            return NotImplemented
-        places = _with_examples(indices, rank, level)
-    elif present[-1] - present[0] >= len(present):  # the indexed dimensions come first
-        return NotImplemented
-    else:
-        places = [None, *indices]
-    written = ensured(values, level)
-    missing = target._raw.ndim - indexed + rank - values._raw.ndim
-    if missing > 0:
-        written = written.view(level.size, *(1,) * missing, *values._raw.shape)
-    return hide(index_put(ensured(target, level), places, written, accumulate), level)
 
 
 index_.gradient(
@@ -364,133 +300,6 @@ def index_put_inplace(input, indices, values, accumulate=False):
 def index_put_copy(input, indices, values, accumulate=False):
     """A copy with values written at indices, or added (torch.index_put)."""
     return index_put(input, _indices("index_put", indices), values, accumulate)
-
-
-# -- flat indices -----------------------------------------------------------------------------
-
-
-def _flat_index(size: int, index):
-    if index.dtype != np.int64:
-        raise RuntimeError(
-            f"take(): Expected a long tensor for index, but got {BY_NUMPY[index.dtype].legacy}"
-        )
-    wrong = (index < -size) | (index >= size)
-    if wrong.any():
-        value = index[wrong].reshape(-1)[0] if index.ndim else index
-        raise IndexError(
-            f"out of range: tried to access index {int(value)} on a tensor of {size} elements."
-        )
-    return index
-
-
-@operator(
-    out=True,
-    numbers=False,
-    memory=MemoryOverlap(disjoint=True, operands="all"),
-    batching="fallback",
-)
-def take(self: Array, index: Array) -> Array:
-    """The elements at flat (row-major) indices, in the shape of `index` (torch.take).
-
-    Raises IndexError out of range, RuntimeError for an index that is not int64.
-    """
-    _taken_output(self, index)
-    return np.reshape(self, -1)[_flat_index(self.size, index)]
-
-
-@operator(
-    writes=2,
-    inplace=True,
-    fresh=True,
-    numbers=False,
-    memory=MemoryOverlap(disjoint="late"),
-    batching="fallback",
-)
-def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
-    """A copy with `source` written at flat indices, or added (torch.put).
-
-    Raises IndexError out of range, RuntimeError when the counts or dtypes differ.
-    """
-    if index.dtype != np.int64:
-        raise RuntimeError(
-            f"put_(): Expected a long tensor for index, but got {BY_NUMPY[index.dtype].legacy}"
-        )
-    if source.dtype != self.dtype:
-        raise RuntimeError(
-            "put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{BY_NUMPY[self.dtype].legacy} and source.dtype = {BY_NUMPY[source.dtype].legacy}"
-        )
-    if index.size != source.size:
-        raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got "
-            f"source.numel() = {source.size}, index.numel() = {index.size}"
-        )
-    if index.size and not self.size:
-        raise IndexError("put_(): Tried to put elements into an empty tensor")
-    result = np.array(self, order="C")
-    flat = result.reshape(-1)
-    values = np.reshape(source, -1)
-    write = add_each_at if accumulate else set_at
-    try:
-        places = _flat_index(flat.size, index).reshape(-1)
-    except IndexError as error:
-        raise stopped(error, flat, (index.reshape(-1),), values, write)  # noqa: B904
-    write(flat, places, values)
-    return ordered_like(result, preserved(self)) if self.ndim > 1 else result
-
-
-def _put_gradient(F, grad, index, source, accumulate):
-    if accumulate:
-        return grad
-    return F.put(grad, index, F.zeros_like(source), False)
-
-
-@formula_operation
-def take_backward(grad, self, index):
-    result = array_ops.zeros_like(self)
-    result[...] = array_ops.put(result, index, grad, True)
-    return result
-
-
-tensor_ops.take_backward = lambda grad, self, index: counted(
-    put(tensor_ops.zeros_like(self), index, grad, True), outside_transforms()
-)
-
-
-def _check_taken_out(out, self, index) -> None:
-    if index.dtype != np.int64:
-        _flat_index(0, index)
-    if out != self.dtype:
-        raise RuntimeError(
-            "take(): self and out expected to have the same dtype, but got self.dtype = "
-            f"{BY_NUMPY[self.dtype].legacy} and out.dtype = {BY_NUMPY[out].legacy}"
-        )
-
-
-take.checks_out(_check_taken_out, first=True)
-
-
-@functools.partial(take.structured, late=True)
-def _taken_output(self, index):
-    if not self.size and index.size:
-        raise IndexError("take(): tried to take from an empty tensor")
-    layout = index.shape, element_strides(index)
-    return index.shape, None, elementwise_strides(index.shape, [layout])
-
-
-take.index_position = take.position["index"]
-take.gradient(
-    self=written(
-        lambda F, grad, self, index: F.take_backward(grad, self, index), outside_transforms
-    )
-)
-take.forward("linear")
-put.index_position = put.position["index"]
-put.gradient(
-    self=_put_gradient,
-    source=lambda F, grad, index, source: F.reshape(F.take(grad, index), source.shape),
-)
-put.forward("reapplied")
 
 
 def from_scalar(value, like: Tensor) -> Tensor:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.indices import INDEX_DTYPES, check_along
 from impl.core.meta_functions import like_first
-from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.vmap_rules import (
-    along,
-    ensured,
-    fronted,
-    hide,
-    hide_at,
-    indexed,
-    merged,
-    unfolded,
-)
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import with_dims
 from impl.operators.indexing.out_of_range import stopped
 from impl.tensor.allocation import preserved
-from impl.tensor.batched_tensor import is_at
 from impl.tensor.geometry import Geometry, check_bounds
 from impl.tensor.tensor import Tensor, new
 
@@ -352,53 +339,6 @@ def index_fill(input, dim, index, value):
 def index_fill_(self, dim, index, value):
     """`index_fill` in place (torch.Tensor.index_fill_)."""
     return _index_fill(lambda op: op.inplace, self, dim, index, value)
-
-
-# -- batches ------------------------------------------------------------------------------------
-
-index_add.batches(functools.partial(indexed, index_add))
-
-
-@index_fill_scalar.batches
-@index_fill_tensor.batches
-def _index_fill_of_batch(args, level):
-    """A copy, which is written in place: by one index for all examples where each has its own
-    (ATen/functorch/BatchRulesScatterOps.cpp)."""
-    input, dim, index, value = args
-    rank, dim = input._raw.ndim, wrap_dim(dim, input._raw.ndim)
-    copy = input._over(input._value.clone()) if is_at(input, level) else input.clone()
-    whole = ensured(copy, level)
-    if is_at(value, level):
-        index, values = ensured(index, level), fronted(value, level)
-        for i in range(level.size):
-            whole.select(0, i).index_fill_(dim, index.select(0, i), values.select(0, i))
-        return hide(whole, level)
-    if not is_at(index, level):
-        return hide(_filled_in_place(whole, rank, dim + 1, index, value), level)
-    places = fronted(index, level)
-    whole = whole if is_at(input, level) else whole.clone()
-    if not rank:
-        return hide(_filled_in_place(whole, rank, 1, places.reshape(-1), value), level)
-    steps = FUNCTIONS["arange"](level.size, dtype=index.dtype).unsqueeze(-1)
-    places = places if index._raw.ndim else places.unsqueeze(-1)
-    places = places.add(steps, alpha=whole._raw.shape[dim + 1])
-    whole = merged(whole, 0, dim).index_fill_(dim, merged(places, 0, 0), value)
-    return hide_at(unfolded(whole, dim, level.size), dim, level)
-
-
-def _filled_in_place(tensor, rank: int, dim: int, index, value):
-    if rank:
-        return tensor.index_fill_(dim, index, value)
-    return tensor.unsqueeze_(-1).index_fill_(dim, index, value).squeeze_(-1)
-
-
-@index_copy.batches
-def _index_copy_of_batch(args, level):
-    """`scatter` (ATen/functorch/BatchRulesScatterOps.cpp)."""
-    input, dim, index, source = args
-    if source._raw.ndim != input._raw.ndim:
-        return NotImplemented
-    return input.scatter(dim, along(index, dim, input), source)
 
 
 index_add.on_large_meta(like_first)
