@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
+import impl.tensor.conversions  # noqa: F401  gives tensors `item`
 from impl.core.registry import FUNCTIONS, OPERATORS
 from impl.dispatch.kernel_parameters import signature_of
 from impl.dispatch.op_overload import OpOverload, namespace

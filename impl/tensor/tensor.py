@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.dtypes import (
@@ -18,7 +15,6 @@ from impl.core.dtypes import (
 from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only
-from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.core.tensor_impl import FIELDS, TensorBase
 from impl.graph import hooks
@@ -100,8 +96,9 @@ class _TensorMeta(type):
 class Tensor(TensorBase, metaclass=_TensorMeta):
     """An n-dimensional array of one dtype with autograd metadata (torch.Tensor).
 
-    The modules of `impl.operators` attach the operators. This class has everything else: flags, the
-    gradient, the links to the graph, hooks, and conversions to Python and NumPy.
+    The modules of `impl.operators` attach the operators, `impl.tensor.conversions` those to Python
+    and NumPy. This class has everything else: flags, the gradient, the links to the graph, and
+    hooks.
     """
 
     __module__ = "impl"
@@ -120,12 +117,19 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     _born = 0  # the serial number of the transform in which it was made, 0 outside
     _detached_in = 0  # that of the transform in which it was detached from a captured tensor
 
-    if TYPE_CHECKING:  # the operators' methods, which their modules attach
+    if TYPE_CHECKING:  # the methods that other modules attach
         data: Any
         grad_fn: Any
         _grad_fn: Any
 
         def __getattr__(self, name: str) -> Any: ...
+        def item(self) -> Any: ...
+        def numpy(self, *, force: bool = False) -> Any: ...
+        def __bool__(self) -> bool: ...
+        def __float__(self) -> float: ...
+        def __int__(self) -> int: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
 
     # -- autograd ---------------------------------------------------------------------------
 
@@ -322,109 +326,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise RuntimeError(messages.NO_POINTER)
         return super().data_ptr()
 
-    # -- to Python --------------------------------------------------------------------------
-
-    def item(self):
-        """The only element as a Python number. Raises RuntimeError for more than one, on the meta
-        device, and for a value that a function of `linearize` computes."""
-        if DISPATCHING and dispatches(self):
-            return tensor_ops.dispatched_aten("_local_scalar_dense", self)
-        if self._raw.size != 1:
-            raise RuntimeError(
-                f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
-            )
-        if type(self._raw) is MetaArray:
-            raise RuntimeError(messages.META_ITEM)
-        if STATE.transforms:
-            check_not_traced(self)
-        return _python(self._raw.reshape(()))
-
-    def tolist(self):
-        """The elements as nested lists of Python numbers (a number if 0-dim).
-
-        Raises RuntimeError for a ZeroTensor with elements, and for a class with
-        `__torch_dispatch__`; NotImplementedError on the meta device.
-        """
-        if DISPATCHING and dispatches(self):
-            raise RuntimeError(messages.SUBCLASS_LIST.format(type(self).__name__))
-        if type(self._raw) is MetaArray:
-            raise NotImplementedError(messages.NO_DATA)
-        functional = any(one.functional and one.holds(self) for one in STATE.transforms)
-        if (functional or self._is_zerotensor()) and self._raw.size:
-            raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
-        return _python(self._raw)
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The memory as an array, without a copy."""
-        if DISPATCHING and dispatches(self):
-            raise RuntimeError(messages.SUBCLASS_ARRAY)
-        if type(self._raw) is MetaArray:
-            if force:
-                raise NotImplementedError(messages.NO_DATA)
-            raise TypeError(messages.META_NUMPY)
-        if not force and STATE.enabled and requires_grad(self):
-            raise RuntimeError(messages.NUMPY_REQUIRES_GRAD)
-        if any(transform.wraps for transform in STATE.transforms):
-            raise RuntimeError(messages.NO_POINTER)  # torch detaches it first, into a wrapper
-        if not force and self._is_zerotensor():
-            raise RuntimeError(
-                " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."
-            )
-        if self._raw.dtype.kind == "V":
-            raise TypeError("Got unsupported ScalarType BFloat16")
-        self._storage.resizable = False
-        return (self.detach() if force else self)._array()
-
-    def __array__(self, dtype=None):  # without `copy`, as torch's: NumPy warns, and copies itself
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype, copy=False)
-
-    def __bool__(self) -> bool:
-        if self._raw.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        if self._raw.size > 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        if type(self._raw) is MetaArray:
-            raise RuntimeError(messages.META_ITEM)
-        if DISPATCHING and dispatches(self):
-            return bool(self.item())
-        if STATE.transforms:
-            check_not_traced(self)
-        return bool(self._raw.reshape(()))
-
-    def __float__(self) -> float:
-        self._warn_conversion()
-        return float(self._real_item("double"))
-
-    def __int__(self) -> int:
-        return int(self._real_item("int64_t"))
-
-    def _real_item(self, c_name: str):
-        value = self._only_item()
-        if isinstance(value, complex):
-            if value.imag:
-                raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
-            return value.real
-        return value
-
-    def __complex__(self) -> complex:
-        self._warn_conversion()
-        return complex(self._only_item())
-
-    def _only_item(self):
-        if self._raw.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return self.item()
-
-    def __index__(self) -> int:
-        if self._raw.size != 1 or self.dtype.category >= FLOATING:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
-
-    def _warn_conversion(self) -> None:
-        if STATE.enabled and requires_grad(self):
-            warnings.warn(messages.SCALAR_CONVERSION, UserWarning, stacklevel=3)
-
     def __hash__(self) -> int:
         return id(self)
 
@@ -462,23 +363,6 @@ def is_wrapped(tensor: Tensor) -> bool:
     """Whether a tensor is a wrapper in torch: one that was made in a transform of differentiation
     that runs, or is an argument of it."""
     return any(transform.holds(tensor) for transform in STATE.transforms)
-
-
-def check_not_traced(tensor: Tensor, operator: str = "_local_scalar_dense") -> None:
-    """Raise RuntimeError if an operator reads a value that a traced function has computed."""
-    if any(transform.traces(tensor) for transform in STATE.transforms):
-        raise RuntimeError(messages.TRACED.format(operator))
-
-
-@contextmanager
-def reading_traced() -> Iterator[None]:
-    """Let values be read that traced functions have computed, for the duration of a block."""
-    before = STATE.transforms
-    STATE.transforms = tuple(one for one in before if not one.tracing)
-    try:
-        yield
-    finally:
-        STATE.transforms = before
 
 
 def new_constant(raw) -> Tensor:
@@ -528,9 +412,3 @@ def copy_fields(tensor: Tensor, source: Tensor) -> None:
     for name in FIELDS:
         setattr(tensor, name, getattr(source, name))
     vars(tensor).update(vars(source))
-
-
-def _python(raw):
-    if raw.dtype.kind == "V":  # bfloat16, for which NumPy has no conversion to Python
-        raw = raw.astype(np.float32)
-    return raw.tolist()

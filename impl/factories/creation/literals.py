@@ -12,8 +12,9 @@ from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
 from impl.core.state import STATE
+from impl.core.traced import reading_traced
 from impl.kernels.casting import converted, in_range, overflow
-from impl.tensor.tensor import Tensor, reading_traced
+from impl.tensor.tensor import Tensor
 
 
 def _is_sequence(data) -> bool:

@@ -13,6 +13,7 @@ from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
+from impl.core.traced import check_not_traced
 from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
 from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.facts import NoComplex, SavedAs
@@ -21,7 +22,7 @@ from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.allocation import copied_layout
-from impl.tensor.tensor import Tensor, check_not_traced
+from impl.tensor.tensor import Tensor
 from impl.tensor.torch_dispatch import asks
 
 _COMPARISONS = {
