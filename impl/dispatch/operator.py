@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.dtypes import (
-    DIFFERENTIABLE,
-    bfloat16,
-    float16,
-)
+from impl.core.dtypes import DIFFERENTIABLE, bfloat16, float16
 from impl.core.meta_arrays import NeedsElements, holds
 from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name

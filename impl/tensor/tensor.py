@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from impl.core import inference_mode, messages
-from impl.core.dtypes import (
-    FLOATING,
-    WIDE,
-    dtype,
-)
+from impl.core.dtypes import FLOATING, WIDE, dtype
 from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import type_name
 from impl.core.read_only import read_only

@@ -15,6 +15,7 @@ from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import check_resized, negative_size, sizes_of
 from impl.core.state import STATE
 from impl.core.strides import unboxed
+from impl.dispatch.forward_rules import note_computed
 from impl.dispatch.out import fill_out
 from impl.dispatch.record import underived_write
 from impl.factories.creation.layouts import is_sparse_layout, made_sparse
@@ -51,7 +52,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         return functools.partial(factory, name=name, sized=sized, method=method, out=out)
     name = name or make.__name__
     is_like = method or name.endswith("_like")
-    is_uninitialised = "empty" in name
+    is_uninitialised, is_random = "empty" in name, name.startswith("rand")
     store = fill_out if out is True else out
 
     @functools.wraps(make)
@@ -99,6 +100,8 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             result = target
         if record is not None:
             record()
+        if source is not None and STATE.transforms and not is_random:
+            note_computed((source,), (result,))
         return required(result, requires_grad)
 
     call.__signature__ = _signature(make, bool(out))  # type: ignore[attr-defined]
