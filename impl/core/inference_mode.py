@@ -45,12 +45,14 @@ def recordable(operator, args) -> bool:
     """Whether an operator may record: some operand is not an inference tensor.
 
     A Python number in the position of a differentiable tensor counts as a normal tensor, because
-    torch wraps it in one.
+    torch wraps it in one; so does an operand that is not given, where `missing_counts`.
     """
     differentiable = None
     for i in operator.tensor_positions:
         a = args[i]
         if a is None:
+            if operator.missing_counts:
+                return True
             continue
         inference = getattr(a, "_inference", None)
         if inference is None:
@@ -71,28 +73,67 @@ def records_copies(tensor) -> bool:
     return tensor._inference and tensor._requires_grad and STATE.enabled
 
 
-def count_making(operator, args, outputs) -> None:
-    """Add the in-place writes of torch's kernel to the versions of the outputs.
+def shows_kernel(operator, args) -> bool:
+    """Whether the operators that torch's kernel calls show: it runs with the dispatch keys that
+    record and that increment version counters.
 
-    It applies outside the mode if all operands are inference tensors: then the kernel runs with the
-    dispatch keys that increment version counters. With any normal operand those keys are excluded
-    and the outputs begin at version 0. It applies below autograd, too. Raises RuntimeError where an
-    operand requires grad, if the kernel is another operator with `out=`, which refuses that.
+    So it does outside the mode if all operands are inference tensors; with any normal operand those
+    keys are excluded and the outputs begin at version 0. Below autograd the versions show, too.
+    """
+    if STATE.inference:
+        return False
+    if STATE.below_autograd:
+        return not STATE.within_dispatch
+    return not recordable(operator, args)
+
+
+def composed(operator, args):
+    """The result of the operators that torch's kernel is composed of, where these show and the
+    operator states them (`Operator.composes`); else NotImplemented."""
+    if operator.composition is None or not shows_kernel(operator, args):
+        return NotImplemented
+    return operator.composition(*args)
+
+
+def refuses(name: str):
+    """The composition of an operator whose kernel is another one with `out=`, which refuses
+    operands that require grad before anything else. Raises RuntimeError."""
+
+    def refuse(*args):
+        if STATE.enabled and any(map(_is_flagged, args)):
+            raise RuntimeError(messages.OUT_GRADIENT.format(name))
+        return NotImplemented
+
+    return refuse
+
+
+def count_making(operator, args, outputs):
+    """Add the in-place writes of torch's kernel to the versions of the outputs, where it shows.
+
+    Returns the operand of which a copy is recorded in the outputs, or None. Raises
+    RuntimeError where an operand requires grad, if the kernel calls another operator with `out=`,
+    which refuses that.
     """
     times = operator.writes
-    if not times or STATE.inference:
-        return
-    if callable(times):
-        times = times(args)
-    in_kernel = STATE.below_autograd and not STATE.within_dispatch
-    if in_kernel or (not recordable(operator, args) and not STATE.below_autograd):
-        name = operator.written_by
-        if name is not None and STATE.enabled and any(map(_is_flagged, args)):
-            name = name(args) if callable(name) else name
-            if name is not None:
-                raise RuntimeError(messages.OUT_GRADIENT.format(name))
-        for output in outputs:
-            output._storage.version += times
+    if not times or not shows_kernel(operator, args):
+        return None
+    flagged = STATE.enabled and any(map(_is_flagged, args))
+    name = _of_arguments(operator.written_by, args) if flagged else None
+    if name is not None:
+        raise RuntimeError(messages.OUT_GRADIENT.format(name))
+    times = _of_arguments(times, args)
+    if not times:
+        return None
+    each = times if isinstance(times, tuple) else (times,) * len(outputs)
+    for output, count in zip(outputs, each, strict=True):
+        output._storage.version += count
+    place = _of_arguments(operator.copies, args) if flagged else None
+    return None if place is None or not _is_flagged(args[place]) else args[place]
+
+
+def _of_arguments(fact, args):
+    """A fact that is stated as such, or as a function of the arguments."""
+    return fact(args) if callable(fact) else fact
 
 
 def count_made(source, result):

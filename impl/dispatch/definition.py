@@ -82,9 +82,14 @@ def operator(
             autocast: a CastPolicy, how autocast casts the operands.
             complex: a NoComplex, how complex numbers are refused.
             writes: how often torch's kernel writes its result while making it, which is the version
-                of a result of inference tensors; a number, or a function of the arguments.
-            written_by: the operator, with `out=`, by which torch's kernel does that, or a function
-                of the arguments that returns its name or None.
+                of a result of inference tensors; a number, one for each output, or a function of
+                the arguments that returns them.
+            written_by: the operator, with `out=`, by which torch's kernel does that after its own
+                checks, or a function of the arguments that returns its name or None.
+            copies: the place of the operand that torch's kernel first copies into its result, or a
+                function of the arguments that returns it or None.
+            missing_counts: an operand that is not given counts as a normal tensor, because torch
+                passes an undefined one.
             saved_as: a SavedAs, the attributes under which nodes show saved values.
             memory: a MemoryOverlap, which overlap of memory writes forbid.
             layout_sensitive: the formulas see to the order of dimensions in memory; by default as

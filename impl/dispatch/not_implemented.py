@@ -87,9 +87,12 @@ def require_gradient_dtype(argument: str, value, kind) -> None:
         raise RuntimeError(f"expected dtype {expected} for `{argument}` but got dtype {found}")
 
 
-def refuse_gradient(name: str, argument: str, tensor) -> None:
-    """Raise RuntimeError for a tensor that requires grad where torch has no derivative for it."""
-    if tensor is not None and STATE.enabled and requires_grad(tensor):
+def refuse_gradient(name: str, argument: str, tensor, operands=()) -> None:
+    """Raise RuntimeError for a tensor that requires grad where torch has no derivative for it,
+    unless the `operands` are all inference tensors, which autograd does not see."""
+    if tensor is None or not (STATE.enabled and requires_grad(tensor)):
+        return
+    if not operands or any(value is not None and not value._inference for value in operands):
         raise RuntimeError(
             f"The function '{name}' is not differentiable with respect to argument '{argument}'. "
             "This input cannot have requires_grad True."

@@ -12,6 +12,7 @@ from impl.core.dtypes import DIFFERENTIABLE, bfloat16, float16
 from impl.core.meta_arrays import NeedsElements, holds
 from impl.core.meta_functions import to_meta
 from impl.core.named_types import type_name
+from impl.core.registry import OPERATORS
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.zero_arrays import promoted
@@ -59,6 +60,8 @@ class Operator(OperatorWrites):
     ends_history = False  # whether an integer result is not recorded, rather than refused
     aten_arguments = None  # those of ATen's operator, by place and by name, where they are others
     aten_call = None  # the call of it with those
+    copied_by = "copy"  # the operator by which an operand is copied as `copies` states
+    composition = None  # torch's kernel as a function that calls operators
     batching_function = None  # applies the operator to batched tensors of a level
 
     def __init__(
@@ -74,6 +77,8 @@ class Operator(OperatorWrites):
         complex: NoComplex | None = None,
         writes: Any = 0,
         written_by: Any = None,
+        copies: Any = None,
+        missing_counts: bool = False,
         saved_as: SavedAs = USUAL_NAMES,
         memory: MemoryOverlap = USUAL_OVERLAP,
         layout_sensitive: bool | None = None,
@@ -98,6 +103,8 @@ class Operator(OperatorWrites):
         self.autocast = autocast
         self.writes = writes
         self.written_by = written_by
+        self.copies = copies
+        self.missing_counts = missing_counts
         self.saved_as = saved_as
         self.memory = memory
         self.elementwise = self.iterates = elementwise
@@ -176,6 +183,20 @@ class Operator(OperatorWrites):
         of a call, and the function that takes these."""
         self.aten_arguments, self.aten_call = arguments, call
 
+    def composes(self, function):
+        """Register torch's kernel as a function of the arguments that calls operators, which is
+        called where these show (`inference_mode.shows_kernel`); it returns NotImplemented for those
+        for which `writes` and `copies` say enough."""
+        self.composition = function
+        return function
+
+    def computed(self, *args):
+        """The outputs of the kernel itself, with its writes counted, for a composition."""
+        raws, _, strided = self._unwrap(args)
+        on_meta = strided and meta_kernels.mixes(raws)
+        result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
+        return self.wrap_outputs(result, raws, args, 0, strided)
+
     def batches(self, function):
         """Register the batching rule, from the arguments and the level to the results; it returns
         NotImplemented for those for which there is none (see `impl.dispatch.vmap_rules`)."""
@@ -220,6 +241,10 @@ class Operator(OperatorWrites):
             self._check_saved(args, mask)
         if (STATE.dispatch_modes or DISPATCHING) and asks(args):
             return self._with_history(dispatch_modes.called(self, args), args, mask)
+        if strided or STATE.below_autograd:  # strided as inference tensors are
+            result = inference_mode.composed(self, args)
+            if result is not NotImplemented:
+                return result
         forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
         result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
         return self.wrap_outputs(result, raws, args, mask, strided)
@@ -239,10 +264,17 @@ class Operator(OperatorWrites):
             outputs = tuple(self._output(r, raws, False, args) for r in result)
         if mask:
             self.record(args, outputs, mask)
-        elif strided or STATE.below_autograd:  # strided as inference tensors are
-            inference_mode.count_making(self, args, outputs)
+        elif strided or STATE.below_autograd:
+            self._count_making(args, outputs)
         forward_rules.propagate(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
+
+    def _count_making(self, args, outputs) -> None:
+        """Count the writes of torch's kernel, and record the copy of an operand that it makes."""
+        source = inference_mode.count_making(self, args, outputs)
+        if source is not None:
+            for output in map(outputs.__getitem__, self.differentiable_outputs):
+                OPERATORS[self.copied_by].record((output, source), (output,), 2)
 
     def _with_history(self, result, args, mask: int):
         """The result that a handler returned, recorded if `mask`."""
@@ -390,6 +422,8 @@ class Operator(OperatorWrites):
                 raws[i] = args[i]._raw
         if (STATE.dispatch_modes or DISPATCHING) and asks(args):
             outputs = (dispatch_modes.called(self, args),)
+        elif (result := inference_mode.composed(self, args)) is not NotImplemented:
+            return result
         else:
             outputs = (self._output(self._joined(tensors, raws), raws, False, args),)
         self.record_list(args, outputs)

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, WIDE
+from impl.core.inference_mode import refuses
 from impl.core.meta_functions import like_first
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex
@@ -96,6 +97,7 @@ def hardtanh(self: Array, min_val, max_val) -> Array:
 
 
 hardtanh.laid_out_as(copied_layout)
+hardtanh.composes(refuses("hardtanh"))
 hardtanh.gradient(
     self=lambda F, grad, self, min_val, max_val: F.hardtanh_backward(grad, self, min_val, max_val)
 )

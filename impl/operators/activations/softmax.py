@@ -11,6 +11,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
+from impl.core.inference_mode import refuses
 from impl.core.meta_arrays import reduced_shape
 from impl.core.meta_functions import like_first
 from impl.core.registry import FUNCTIONS
@@ -255,6 +256,7 @@ def _logsumexp_backward(F, grad, self, result, dim, keepdim):
     return grad * F.conj(F.exp(self - result))
 
 
+logsumexp_dims.composes(refuses("logsumexp"))
 logsumexp_dims.gradient(self=_logsumexp_backward)
 
 

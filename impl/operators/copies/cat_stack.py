@@ -193,6 +193,13 @@ def _stacked(tensors, dim: int) -> tuple[int, ...]:
 stack.checks_out(_check_out)
 
 
+@stack.composes
+def _joined_in_view(tensors, dim):
+    shape = _stacked([t._raw for t in tensors], dim)
+    dim = wrap_dim(dim, len(shape))
+    return NotImplemented if dim == len(shape) - 1 else cat(tensors, dim).view(shape)
+
+
 @stack.batches
 def _stack_of_batch(args, level):
     tensors, dim = args

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import require_dims, wrap_dim
-from impl.core.memory_formats import formatted_as
+from impl.core.memory_formats import contiguous_format, formatted_as
 from impl.core.meta_functions import like_first
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
@@ -17,7 +17,20 @@ from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.allocation import copied_layout, dense_strides
 
 
-@operator(function=False, method=False, elementwise=True, node="FlipBackward0")
+def _copies_as_is(args) -> bool:
+    """Whether nothing is reversed: the tensor is copied."""
+    self, dims = args
+    return not dims or self._raw.size <= 1
+
+
+@operator(
+    function=False,
+    method=False,
+    elementwise=True,
+    node="FlipBackward0",
+    writes=_copies_as_is,
+    copies=lambda args: 0 if _copies_as_is(args) else None,
+)
 def flip(self: Array, dims) -> Array:
     axes: list[int] = []
     for dim in dims:
@@ -83,6 +96,20 @@ roll.gradient(
 roll.forward("linear")
 
 
+@roll.composes
+def _roll_in_view(self, shifts, dims):
+    if not dims and len(shifts) == 1:
+        flat = self.contiguous().view(self._raw.size)
+        return roll(flat, shifts, (0,)).view(self._raw.shape)
+    if self._raw.size or len(dims) != len(shifts):
+        return NotImplemented
+    if len(dims) == 1:
+        return self.clone()
+    for shift, dim in zip(shifts, dims, strict=True):
+        self = roll(self, (shift,), (dim,))
+    return self
+
+
 @function("roll")
 def roll_(input, shifts, dims=()):
     """A copy with the elements shifted cyclically along dimensions (torch.roll).
@@ -97,7 +124,7 @@ def roll_(input, shifts, dims=()):
     )
 
 
-@operator(function=False, method=False, fresh=True, writes=1, batching="dims")
+@operator(function=False, method=False, fresh=True, batching="dims")
 def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
     first, second = (wrap_dim(d, self.ndim) for d in dims)
     axes = ((), (second,), (first, second), (first,))[k % 4]
@@ -117,6 +144,16 @@ def _flipped_layout(args):
         first, second = (wrap_dim(d, len(strides)) for d in dims)
         strides[first], strides[second] = strides[second], strides[first]
     return tuple(strides)
+
+
+@rot90.composes
+def _turned(self, k, dims):
+    first, second = dims
+    if k % 4 == 0:
+        return self.clone(memory_format=contiguous_format)
+    if k % 4 == 2:
+        return flip(self, dims)
+    return flip(self, (second,) if k % 4 == 1 else (first,)).transpose_(first, second)
 
 
 rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))

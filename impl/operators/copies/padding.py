@@ -18,18 +18,18 @@ from impl.tensor.tensor import Tensor
 # -- constant padding -------------------------------------------------------------------------
 
 
+def _adds(args) -> bool:
+    """Whether anything is added: memory is filled with it."""
+    return any(number > 0 for number in args[1])
+
+
 def _sides(ndim: int, pad) -> list[tuple[int, int]]:
     """The padding before and after each dimension; `pad` starts with the last dimension."""
     pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
-def _writes(args) -> int:
-    """Memory is filled, and the input copied into it; a part of the input is copied by `clone`."""
-    return 1 + any(number > 0 for number in args[1])
-
-
-@operator(method=False, fresh=True, writes=_writes, batching="leading")
+@operator(method=False, fresh=True, writes=_adds, batching="leading")
 def constant_pad_nd(input: Array, pad, value=0) -> Array:
     """`value` added around the last dimensions, or elements removed where `pad` is negative
     (torch.constant_pad_nd).
@@ -62,6 +62,23 @@ def constant_pad_nd(input: Array, pad, value=0) -> Array:
         tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
     ] = kept
     return formatted_as(result, input)
+
+
+@constant_pad_nd.composes
+def _copied_within(input, pad, value):
+    """Memory that is filled, with the part of the input that is kept copied into it; where nothing
+    is added, a clone of that part."""
+    result = inner = constant_pad_nd.computed(input, pad, value)
+    for dim, (before, after) in enumerate(_sides(input._raw.ndim, pad)):
+        if before < 0 or after < 0:
+            cut = max(-before, 0), max(-after, 0)
+            input = input.narrow(dim, cut[0], input._raw.shape[dim] - sum(cut))
+        if before > 0 or after > 0:
+            inner = inner.narrow(dim, max(before, 0), input._raw.shape[dim])
+    if inner is result:
+        return input.clone()
+    inner.copy_(input)
+    return result
 
 
 constant_pad_nd.gradient(

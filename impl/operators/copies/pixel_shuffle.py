@@ -21,7 +21,7 @@ def _check(raw, factor: int, name: str, setting: str) -> None:
         raise RuntimeError(f"{name} expects a positive {setting}, but got {factor}")
 
 
-@operator(method=False, fresh=True, batching="merged")
+@operator(writes=1, method=False, fresh=True, batching="merged")
 def pixel_shuffle(self: Array, upscale_factor) -> Array:
     """Channels rearranged to r x r blocks of pixels: (..., C r^2, H, W) to (..., C, H r, W r).
 
@@ -42,7 +42,12 @@ def pixel_shuffle(self: Array, upscale_factor) -> Array:
     return owned(formatted_as(shuffled, self))
 
 
-@operator(writes=1, method=False, fresh=True, batching="merged")
+def _copies(args) -> int | None:
+    """Nothing is copied as it is."""
+    return None if args[0]._raw.size else 0
+
+
+@operator(writes=1, copies=_copies, method=False, fresh=True, batching="merged")
 def pixel_unshuffle(self: Array, downscale_factor) -> Array:
     """Blocks of r x r pixels rearranged to channels: (..., C, H r, W r) to (..., C r^2, H, W).
 
@@ -121,7 +126,7 @@ def _channel_shuffle(input, groups):
     return _aliasing(channel_shuffle(input, groups), input)
 
 
-@operator(function=False, method=False, fresh=True, node="NotImplemented")
+@operator(writes=1, function=False, method=False, fresh=True, node="NotImplemented")
 def undifferentiated_channel_shuffle(self: Array, groups) -> Array:
     return _promotes(self, groups)
 

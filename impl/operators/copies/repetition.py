@@ -15,7 +15,9 @@ from impl.dispatch.vmap_rules import fronted, hide
 from impl.tensor.tensor import Tensor, new
 
 
-@operator(function=False, method=False, node="RepeatBackward0", writes=1)
+@operator(
+    function=False, method=False, node="RepeatBackward0", writes=lambda args: 0 not in args[1]
+)
 def repeat(self: Array, repeats) -> Array:
     if len(repeats) < self.ndim:
         raise RuntimeError(
@@ -54,6 +56,12 @@ def _repeat_of_batch(args, level):
     for _ in range(len(repeats) - batch._raw.ndim):
         value = value.unsqueeze(1)
     return hide(repeat(value, (1, *repeats)), level)
+
+
+@repeat.composes
+def _repeat_in_view(self, repeats):
+    result = repeat.computed(self, repeats)
+    return result if 0 in repeats else result.view_as(result)
 
 
 repeat.gradient(self=_repeat_gradient)

@@ -52,6 +52,14 @@ def embedding_rows(weight: Array, indices: Array, padding_idx, scale_grad_by_fre
     return weight[indices]
 
 
+@embedding_rows.composes
+def _rows_in_view(weight, indices, *rest):
+    if indices._raw.ndim == 1:
+        return NotImplemented
+    rows = embedding_rows(weight, indices.reshape(-1), *rest)
+    return rows.view((*indices._raw.shape, *weight._raw.shape[1:]))
+
+
 @operator(node="EmbeddingDenseBackwardBackward0", function=False, method=False)
 def embedding_dense_backward(
     grad_output: Array, indices: Array, num_weights, padding_idx, scale_grad_by_freq

@@ -195,7 +195,6 @@ def _put(self, indices, values, accumulate: bool):
     method=False,
     node="IndexPutBackward0",
     fresh=True,
-    writes=2,
     saved_as=SavedAs(parts=()),
     numbers=False,
     memory=MemoryOverlap(within=True, operands="none"),
@@ -214,6 +213,11 @@ def index_put(self: Array, indices: list[Array], values: Array, accumulate=False
 )
 def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
     return _put(self, indices, values, accumulate)
+
+
+@index_put.composes
+def _put_in_clone(self, indices, values, accumulate):
+    return self.clone().index_put_(indices, values, accumulate)
 
 
 index_.gradient(

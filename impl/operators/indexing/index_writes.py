@@ -72,7 +72,8 @@ def check_slices(name: str, self, dim, index, source) -> int:
 @operator(
     inplace=True,
     out=True,
-    writes=2,
+    writes=1,
+    copies=0,
     numbers=False,
     memory=MemoryOverlap(disjoint="late", copied=True),
 )
@@ -88,10 +89,7 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
         return result
     if alpha != 1:
         values = values * self.dtype.type(alpha)
-    # In its first and last dimension torch adds as scatter_add does, else slice by slice, and to a
-    # vector element by element; then half precision is rounded after each addition, not each sum.
-    outer = result.ndim > 1 and dim in (0, result.ndim - 1)
-    scatters = outer and alpha == 1 and index.dtype == np.int64
+    scatters = _scatters(self, dim, index, alpha)
     add = add_at if scatters else add_each_at
     try:
         if scatters:
@@ -105,6 +103,24 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
         raise stopped_slices(error, result, dim, places, values, add)  # noqa: B904
     result = add(result, slices(dim, places), values)
     return result if self.ndim else result[0]
+
+
+def _scatters(self, dim: int, index, alpha) -> bool:
+    """Whether torch adds as scatter_add does, which is in the first and the last dimension; else it
+    does so slice by slice, and to a vector element by element. Then half precision is rounded after
+    each addition, not each sum."""
+    outer = self.ndim > 1 and dim in (0, self.ndim - 1)
+    return outer and alpha == 1 and index.dtype == np.int64
+
+
+@index_add.composes
+def _added_to_clone(self, dim, index, source, alpha):
+    place = check_slices("index_add_", self._raw, dim, index._raw, source._raw)
+    if not self._raw.size or not _scatters(self._raw, place, index._raw, alpha):
+        return NotImplemented
+    shape = [1] * self._raw.ndim
+    shape[place] = -1
+    return self.clone().scatter_add_(place, index.view(shape).expand(source._raw.shape), source)
 
 
 def check_in_self(places, size: int) -> None:
@@ -152,6 +168,7 @@ index_add.forward("linear")
     out=True,
     autocast="promote",
     writes=1,
+    copies=0,
     numbers=False,
     memory=MemoryOverlap(disjoint=True, copied=True),
 )
@@ -256,7 +273,6 @@ def _filled_at(self, dim, index, value):
 
 
 @operator(
-    writes=2,
     function=False,
     method=False,
     node="IndexFillBackward0",
@@ -271,7 +287,6 @@ def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
 
 
 @operator(
-    writes=2,
     function=False,
     method=False,
     node="IndexFillBackward1",
@@ -294,6 +309,7 @@ tensor_ops.distinct = lambda index: new(np.unique(index._raw))
 
 
 for _op in (index_fill_scalar, index_fill_tensor):
+    _op.composes(lambda self, dim, index, value: self.clone().index_fill_(dim, index, value))
     _op.gradient(self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0))
 index_fill_tensor.gradient(value=_distinct)
 index_fill_scalar.forward("reapplied", value=0)

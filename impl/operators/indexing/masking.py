@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
+from impl.core.memory_formats import contiguous_format
 from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
@@ -76,10 +77,20 @@ def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
     return _filled(self, mask, value)
 
 
+@masked_fill_tensor.checked
+def _check_value(self, mask, value) -> None:
+    if value.ndim:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
+        )
+
+
 @masked_fill_tensor.batches
 def _batched_fill(args, level):
     """Where the value is batched, its examples are chosen element by element."""
     self, mask, value = args
+    _check_value(self, mask, value._raw)
     if is_at(value, level):
         return tensor_ops.where(mask, value.to(self.dtype), self)
     made = vmap_rules.pointwise(masked_fill_tensor, args, level)
@@ -94,14 +105,21 @@ masked_fill_tensor.gradient(value=lambda F, grad, mask: F.sum_all(F.masked_selec
 
 
 def _masked_fill(call, self, mask, value):
-    if isinstance(value, Tensor):
-        if value._raw.ndim:
-            raise RuntimeError(
-                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{value._raw.ndim} dimension(s)."
-            )
-        return call(masked_fill_tensor)(self, mask, value)
-    return call(masked_fill_scalar)(self, mask, value)
+    op = masked_fill_tensor if isinstance(value, Tensor) else masked_fill_scalar
+    return call(op)(self, mask, value)
+
+
+@masked_fill_scalar.composes
+@masked_fill_tensor.composes
+def _filled_clone(self, mask, value):
+    shape = broadcast_shapes(mask._raw.shape, self._raw.shape)
+    op = masked_fill_tensor if isinstance(value, Tensor) else masked_fill_scalar
+    return op.inplace(_row_major_clone(self, shape), mask, value)
+
+
+def _row_major_clone(self, shape):
+    own = self if self._raw.shape == shape else expand(self, shape)
+    return own.clone(memory_format=contiguous_format)
 
 
 @function("masked_fill")
@@ -283,6 +301,14 @@ masked_scatter.gradient(
     source=lambda F, grad, mask, source_shape: F.masked_scatter_backward(grad, mask, source_shape),
 )
 masked_scatter.forward("reapplied")
+
+
+@masked_scatter.composes
+def _scattered_clone(self, mask, source):
+    shape = broadcast_shapes(mask._raw.shape, self._raw.shape)
+    return _row_major_clone(self, shape).masked_scatter_(mask, source)
+
+
 masked_scatter_backward.gradient(
     grad_output=lambda F, grad, grad_output_shape, mask: F.masked_scatter(
         F.new_zeros(grad, grad_output_shape), mask, grad

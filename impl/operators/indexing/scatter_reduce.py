@@ -109,6 +109,7 @@ def _check_reduction(reduce: str) -> None:
 
 @operator(
     writes=1,
+    copies=0,
     inplace=True,
     out=True,
     numbers=False,

@@ -141,6 +141,7 @@ take.gradient(
 )
 take.forward("linear")
 put.index_position = put.position["index"]
+put.composes(lambda self, index, source, accumulate: self.clone().put_(index, source, accumulate))
 put.gradient(
     self=_put_gradient,
     source=lambda F, grad, index, source: F.reshape(F.take(grad, index), source.shape),

@@ -101,6 +101,19 @@ def flash_attention(
     return ordered_like(result.astype(query.dtype, copy=False), query), logsumexp[..., 0]
 
 
+@flash_attention.composes
+def _in_view(query, key, value, dropout_p, is_causal, attn_mask, scale):
+    """ATen adds a mask, a normal tensor that it makes of one of truth values; the result is a
+    transposed view."""
+    if attn_mask is not None and attn_mask.dtype.name == "bool":
+        mask = _added_mask(attn_mask, query)
+        return flash_attention(query, key, value, dropout_p, is_causal, mask, scale)
+    output, logsumexp = flash_attention.computed(
+        query, key, value, dropout_p, is_causal, attn_mask, scale
+    )
+    return output.view_as(output), logsumexp
+
+
 @operator(
     node="NotImplemented",
     outputs=("grad_query", "grad_key", "grad_value"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.inference_mode import recordable
 from impl.core.memory_formats import formatted_as
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import SavedAs
@@ -45,6 +46,7 @@ from impl.tensor.tensor import Tensor
     function=False,
     method=False,
     fresh=True,
+    missing_counts=True,
     saved_as=SavedAs(renamed={"save_mean": "result1", "save_invstd": "result2"}),
 )
 def native_batch_norm(
@@ -245,8 +247,10 @@ def _tangent(
 native_batch_norm.forward(result=_tangent)
 
 
-def refuse_gradients(running_mean, running_var) -> None:
-    """Raise RuntimeError for running statistics that require grad."""
+def refuse_gradients(input, weight, bias, running_mean, running_var) -> None:
+    """Raise RuntimeError for running statistics that require grad, if autograd is asked."""
+    if not recordable(native_batch_norm, (input, weight, bias, running_mean, running_var)):
+        return
     for name, value in (("running_mean", running_mean), ("running_var", running_var)):
         refuse_gradient("native_batch_norm", name, value)
 
@@ -299,7 +303,7 @@ def batch_norm(
 
 def _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps) -> Tensor:
     if input._raw.size:
-        refuse_gradients(running_mean, running_var)
+        refuse_gradients(input, weight, bias, running_mean, running_var)
         check_pair(running_mean, running_var)
         return native_batch_norm(
             input, weight, bias, running_mean, running_var, training, momentum, eps

@@ -68,9 +68,14 @@ def _add_bias(result, bias):
 
 
 def _writes(args) -> int:
-    """The bias is added in place to the result for nothing."""
-    input, _, bias, *_ = args
-    return int(bias is not None and not input._raw.size)
+    """That of the kernel which torch selects; without a bias autograd is asked."""
+    input, weight = args[0]._raw, args[1]._raw
+    stride, padding, dilation, transposed, output_padding, groups = args[3:]
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    return setting_of(input, weight, *settings).writes(input.dtype)
 
 
 @operator(
@@ -78,6 +83,7 @@ def _writes(args) -> int:
     method=False,
     fresh=True,
     writes=_writes,
+    missing_counts=True,
     autocast="lower_precision_fp",
     saved_as=SavedAs(parts=("_sym_sizes_opt",)),
 )
@@ -110,6 +116,24 @@ def convolution(
         result = correlation(x, w, geometry)
     made = _add_bias(result, bias).astype(input.dtype, copy=False)
     return laid_out(made, result_format(input, weight, setting))
+
+
+@convolution.composes
+def _in_view(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """Of one dimension a view of a convolution of two; of nothing that of a product."""
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    if 0 in input._raw.shape:
+        result = convolution.computed(input, weight, bias, *settings)
+        return result.view_as(result)
+    _check(*(value if value is None else value._raw for value in (input, weight, bias)), *settings)
+    if weight._raw.ndim != 3:
+        return NotImplemented
+    stride, padding, dilation, output_padding = _expanded(
+        weight._raw, stride, padding, dilation, output_padding
+    )
+    stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
+    settings = (stride, padding, dilation, transposed, (0, *output_padding), groups)
+    return convolution(input.unsqueeze(2), weight.unsqueeze(2), bias, *settings).squeeze(2)
 
 
 @convolution.on_large_meta

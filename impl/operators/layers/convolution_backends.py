@@ -53,6 +53,35 @@ class Setting(NamedTuple):
     def is_dilated(self) -> bool:
         return any(n != 1 for n in self.dilation)
 
+    def writes(self, dtype: np.dtype) -> int:
+        """How often the kernel that torch selects writes a result with a bias."""
+        volume, groups = len(self.input) == 5, self.groups
+        backend = self.backend(dtype)
+        if backend is EMPTY:
+            return 1
+        if backend is ONEDNN:
+            return int(self._writes_in_onednn(dtype))
+        joined = self.transposed or self.is_dilated or not volume
+        if groups > 1 and joined:  # the results of the groups
+            return 0
+        if self.transposed:
+            numbers = [*self.weight[2:], *self.stride, *(n + 1 for n in self.padding)]
+            return int(not volume or any(n != 1 for n in numbers))
+        return self.weight[0] * self.input[0] if self.is_dilated else 2
+
+    def _writes_in_onednn(self, dtype: np.dtype) -> bool:
+        """Whether oneDNN writes the result itself: it computes some results with the channels last,
+        of which a row-major copy is returned where that differs."""
+        groups, volume = self.groups, len(self.input) == 5
+        if self.transposed:
+            made = self.weight[1] * groups
+            steps = any(n != 1 for n in self.stride)
+            last = steps and not (groups > 1 and dtype == np.float32)
+        else:
+            made = self.weight[0]
+            last = volume and 1 < groups == self.input[1] == made
+        return self.is_dilated or not last or made == 1 or math.prod(self.output()) == 1
+
     def output(self) -> tuple[int, ...]:
         """The spatial sizes of the result."""
         spans = [d * (k - 1) for d, k in zip(self.dilation, self.weight[2:], strict=True)]

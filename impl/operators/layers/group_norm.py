@@ -34,6 +34,7 @@ from impl.tensor.tensor import Tensor, new
     function=False,
     method=False,
     fresh=True,
+    missing_counts=True,
     saved_as=SavedAs(renamed={"mean": "result1", "rstd": "result2", "eps": None}),
 )
 def native_group_norm(

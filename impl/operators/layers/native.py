@@ -66,7 +66,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     """`batch_norm`, the means, and the inverse deviations, which are empty unless in training
     (torch.native_batch_norm). Raises RuntimeError for no elements in training, ValueError for no
     running statistics otherwise."""
-    batch_norm.refuse_gradients(running_mean, running_var)
+    batch_norm.refuse_gradients(input, weight, bias, running_mean, running_var)
     _check_normalised(input, weight, bias, running_mean, running_var, training)
     return batch_norm.native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps

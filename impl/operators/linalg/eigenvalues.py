@@ -48,13 +48,14 @@ tensor_ops.solution = lambda A, B: solve(A, B)
 # -- general matrices ---------------------------------------------------------------------------
 
 
-@lapack.factorisation(
-    "LinalgEigBackward0", "eigenvalues", "eigenvectors", writes=1, written_by="linalg_eig"
-)
+@lapack.factorisation("LinalgEigBackward0", "eigenvalues", "eigenvectors", writes=1)
 def linalg_eig(self: Array) -> tuple:
     values, vectors = np.linalg.eig(lapack.widened(self))
     kind = _complex(self)
     return values.astype(kind), lapack.column_major(vectors, kind)
+
+
+linalg_eig.composes(inference_mode.refuses("linalg_eig"))
 
 
 def _complex(A) -> np.dtype:

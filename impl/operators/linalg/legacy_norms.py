@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
@@ -27,7 +28,11 @@ def require_real_or_complex(kind) -> None:
         )
 
 
-@norm_operator(node="NormBackward1", batching="dims")
+# ATen's kernel of both.
+_BY_VECTOR_NORM: dict[str, Any] = {"writes": 1, "written_by": "linalg_vector_norm"}
+
+
+@norm_operator(node="NormBackward1", batching="dims", **_BY_VECTOR_NORM)
 def norm_dims(self: Array, p, dim, keepdim) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), wrap_dims(dim, self.ndim), keepdim)
@@ -45,7 +50,7 @@ norm_dims.forward(
 )
 
 
-@norm_operator(node="NormBackward0")
+@norm_operator(node="NormBackward0", **_BY_VECTOR_NORM)
 def norm_all(self: Array, p) -> Array:
     require_real_or_complex(self.dtype)
     return raw_norm(self, float(p), None, False)

@@ -31,8 +31,24 @@ def is_vector(A_shape, B_shape) -> bool:
     )
 
 
+def _written_by(args) -> str | None:
+    """ATen factorises A, and solves by the factors; of a vector it takes a view, which does not
+    require grad."""
+    A, B, _ = args
+    if A._requires_grad:
+        return "linalg_lu_factor_ex"
+    return None if is_vector(A._raw.shape, B._raw.shape) else "linalg_lu_solve"
+
+
 @lapack.factorisation(
-    "LinalgSolveExBackward0", "result", "LU", "pivots", "info", saved_as=SavedAs(parts=())
+    "LinalgSolveExBackward0",
+    "result",
+    "LU",
+    "pivots",
+    "info",
+    saved_as=SavedAs(parts=()),
+    writes=1,
+    written_by=_written_by,
 )
 def linalg_solve_ex(A: Array, B: Array, left) -> tuple:
     vector = is_vector(A.shape, B.shape)
@@ -169,7 +185,9 @@ def solve(A, B, *, left=True, out=None):
 # -- inverses -----------------------------------------------------------------------------------
 
 
-@lapack.factorisation("LinalgInvExBackward0", "inverse", "info")
+@lapack.factorisation(
+    "LinalgInvExBackward0", "inverse", "info", writes=(3, 1), written_by="_linalg_solve_ex"
+)
 def linalg_inv_ex(A: Array) -> tuple:
     LU, pivots, infos = lu.factored(A)
     identity = np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape)

@@ -113,9 +113,8 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     LU (..., n, n) and pivots (..., n) as `lu_factor` gives them, B (..., n, k) or (..., k, n); the
     batches broadcast. Raises RuntimeError for other shapes and dtypes.
     """
-    not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots)
+    not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots, (LU, pivots, B))
     factors, right = LU._raw, B._raw
-    not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots)
     not_implemented.check_floating("torch.linalg.lu_solve", factors)
     check_dtypes(factors, pivots._raw, right)
     lapack.check_square("torch.linalg.lu_solve", factors)

@@ -176,7 +176,7 @@ def _pinv(A, rcond, hermitian, *, atol, rtol, out):
         check_castable("linalg.pinv", out, A)
     for label, tolerance in (("atol", atol), ("rtol", rtol if rcond is None else rcond)):
         if isinstance(tolerance, Tensor):
-            refuse_gradient("linalg_pinv", label, tolerance)
+            refuse_gradient("linalg_pinv", label, tolerance, (A, tolerance))
     if rcond is None:
         _require_sizes(A, atol, rtol)
     if A._raw.ndim < 2 or A.dtype.category < FLOATING or A._raw.dtype in REDUCED:

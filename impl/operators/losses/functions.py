@@ -39,7 +39,7 @@ def binary_cross_entropy(input, target, weight, reduction) -> Tensor:
 
     Raises RuntimeError for elements outside [0, 1].
     """
-    refuse_gradient("binary_cross_entropy", "weight", weight)
+    refuse_gradient("binary_cross_entropy", "weight", weight, (input, target, weight))
     return losses_binary.binary_cross_entropy(input, target, weight, reduction)
 
 
@@ -51,8 +51,9 @@ def binary_cross_entropy_with_logits(
     (torch.binary_cross_entropy_with_logits)."""
     if STATE.transforms:
         return losses_binary.logits_in_transforms(input, target, weight, pos_weight, reduction)
-    refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
-    refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
+    operands = input, target, weight, pos_weight
+    refuse_gradient("binary_cross_entropy_with_logits", "weight", weight, operands)
+    refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight, operands)
     return losses_binary.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight, reduction
     )
@@ -61,7 +62,7 @@ def binary_cross_entropy_with_logits(
 @native()
 def soft_margin_loss(input, target, reduction) -> Tensor:
     """log(1 + exp(-target * input)) for targets 1 and -1, reduced."""
-    refuse_gradient("soft_margin_loss", "target", target)
+    refuse_gradient("soft_margin_loss", "target", target, (input, target))
     return losses_margin.soft_margin_loss(input, target, reduction)
 
 
@@ -69,7 +70,7 @@ def soft_margin_loss(input, target, reduction) -> Tensor:
 def multi_margin_loss(input, target, p, margin, weight, reduction) -> Tensor:
     """The mean over the other classes of max(0, margin - score of the target + score) ** p,
     reduced."""
-    refuse_gradient("multi_margin_loss", "weight", weight)
+    refuse_gradient("multi_margin_loss", "weight", weight, (input, target, weight))
     return losses_margin.multi_margin_loss(input, target, p, margin, weight, reduction)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.core.grad_mode import no_grad
 from impl.core.messages import SUBTRACT_BOOL, SUBTRACT_BOOLS
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, operator, written
@@ -34,7 +34,12 @@ from impl.tensor.memory_overlap import check_shape, check_written
 from impl.tensor.tensor import Tensor, new
 
 
-@operator(**SECOND, autocast="fp32", complex=NoComplex("binary_cross_entropy"), writes=writes_of)
+@operator(
+    **SECOND,
+    autocast="fp32",
+    complex=NoComplex("binary_cross_entropy"),
+    writes=lambda args: writes_of(args) + (args[2] is not None),
+)
 def binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction) -> Array:
     loss = _cross_entropy(self, target)
     if weight is not None:
@@ -181,7 +186,6 @@ binary_cross_entropy_backward.gradient(
     **SECOND,
     autocast="fp32",
     complex=NoComplex("log_sigmoid_cpu"),
-    writes=lambda args: 4 * (args[4] == NONE),
 )
 def binary_cross_entropy_with_logits(
     self: Array,
@@ -192,6 +196,17 @@ def binary_cross_entropy_with_logits(
 ) -> Array:
     loss = _logits(self, target, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction).astype(target.dtype)
+
+
+@binary_cross_entropy_with_logits.composes
+def _of_logits(self, target, weight, pos_weight, reduction):
+    smooth = log_sigmoid_forward(self)[0]
+    if pos_weight is not None:
+        smooth.mul_((pos_weight - 1).mul(target).add_(1))
+    loss = FUNCTIONS["empty_like"](target).fill_(1).sub_(target).mul_(self).sub_(smooth)
+    if weight is not None:
+        loss.mul_(weight)
+    return loss if reduction == NONE else loss.mean() if reduction == MEAN else loss.sum()
 
 
 @binary_cross_entropy_with_logits.checked

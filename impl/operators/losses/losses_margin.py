@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype
+from impl.core.inference_mode import refuses
 from impl.core.messages import NEGATE_BOOL
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
@@ -27,7 +28,6 @@ from impl.tensor.memory_overlap import check_cast, check_written
 
 @operator(
     writes=1,
-    written_by="soft_margin_loss",
     function=False,
     method=False,
     numbers=False,
@@ -76,6 +76,7 @@ def _soft_slope(grad_output, self, target, share):
 soft_margin_loss_backward.laid_out_as(
     lambda args: [(t._raw.shape, t.stride()) for t in (args[2], args[1])]
 )
+soft_margin_loss.composes(refuses("soft_margin_loss"))
 soft_margin_loss.gradient(self="F.soft_margin_loss_backward(grad, self, target, reduction)")
 soft_margin_loss.forward(
     lambda F, self_t, self, target, reduction: F.reduced_gradient(

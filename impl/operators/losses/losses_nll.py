@@ -243,7 +243,7 @@ def _check_weight_dtype(input, weight) -> None:
 
 
 def _nll_rows(input, target, weight, reduction, ignore_index):
-    refuse_gradient("nll_loss_forward", "weight", weight)
+    refuse_gradient("nll_loss_forward", "weight", weight, (input, target, weight))
     shape, goal = input._raw.shape, target._raw.shape
     if len(goal) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -262,7 +262,7 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
 
 
 def _nll_images(input, target, weight, reduction, ignore_index):
-    refuse_gradient("nll_loss2d_forward", "weight", weight)
+    refuse_gradient("nll_loss2d_forward", "weight", weight, (input, target, weight))
     shape, goal = input._raw.shape, target._raw.shape
     if len(goal) != 3:
         raise RuntimeError(

@@ -332,6 +332,8 @@ rsub.gradient(
 )
 rsub.forward(lambda F, self_t, other_t, alpha: -times(F, self_t, alpha) + other_t)
 rsub_scalar.gradient(self=lambda F, grad, alpha: multiplied(F, -grad, alpha))
+for _op in (rsub, rsub_scalar):
+    _op.composes(lambda self, other, alpha: sub(other, self, alpha))
 
 
 @function("rsub", method=False)

@@ -190,6 +190,8 @@ floor_divide.gradients("self", "other")(no_derivative("floor_divide"))
 floor_divide_scalar.gradient(self=no_derivative("floor_divide"))
 floor_divide_of_scalar.gradient(self=no_derivative("floor_divide"))
 floor_divide_into.gradients("self", "other")(no_derivative("floor_divide_"))
+floor_divide_scalar.composes(floor_divide)
+floor_divide_of_scalar.composes(floor_divide)
 publish(
     "floor_divide",
     floor_divide,
@@ -263,6 +265,9 @@ _differentiate_by_quotient(remainder, "floor")
 fmod_scalar.gradient(self=lambda F, grad: grad)
 remainder_scalar.gradient(self=lambda F, grad: grad)
 remainder_of_scalar.gradient(self=no_derivative("remainder"))
+fmod_scalar.composes(fmod)
+remainder_scalar.composes(remainder)
+remainder_of_scalar.composes(remainder)
 
 
 publish(

@@ -80,6 +80,8 @@ def _times_log(name: str, node: str, log, pole: int, check=None, **facts):
     of_scalar.gradient(
         other=lambda F, grad, self, other: F.mul_scalar(grad, self) / distance(F, other)
     )
+    for op in (scalar, of_scalar):
+        op.composes(of_tensors)
     return of_tensors, scalar, of_scalar
 
 

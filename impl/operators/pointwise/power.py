@@ -101,6 +101,8 @@ def pow_tensor(self: Array, exponent: Array) -> Array:
 
 @operator(
     node="PowBackward2",
+    writes=1,
+    written_by=lambda args: None if args[0] == 1 else "pow",
     promote="arithmetic",
     elementwise=True,
     function=False,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
+from impl.core.inference_mode import refuses
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import no_derivative, refuse_bool, require_floating
@@ -18,13 +19,14 @@ from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
 
 
-@operator(elementwise=True, inplace=True, out=True, writes=1, written_by="abs")
+@operator(elementwise=True, inplace=True, out=True, writes=1)
 def abs_(self: Array) -> Array:
     """The absolute value; its slope at 0 and at NaN is 0 (torch.abs)."""
     refuse_bool(self, "abs_cpu")
     return np.abs(self)
 
 
+abs_.composes(refuses("abs"))
 abs_.gradient(self=lambda F, grad, self: grad * F.sgn(self))
 abs_.forward(lambda F, self_t, self: F.real_part(F.conj(self_t) * F.sgn(self)))
 
@@ -248,6 +250,7 @@ copysign.gradient(
     other=written(lambda F, other_shape, other_dtype: F.zeros(other_shape, other_dtype)),
 )
 copysign_scalar.gradient(self=_of_magnitude)
+copysign_scalar.composes(copysign)
 copysign.forward(lambda F, self_t, self, result: _of_magnitude(F, self_t, self, result))
 publish(
     "copysign",

@@ -10,6 +10,7 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, bfloat16, result_dtype
+from impl.core.inference_mode import refuses
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.core.strides import contiguous_strides
 from impl.dispatch.batching_rules import RULES
@@ -189,4 +190,5 @@ def _same_as_input(out, self, *rest) -> None:
 
 
 nan_to_num.checks_out(_same_as_input, first=True)
+nan_to_num.composes(refuses("nan_to_num"))
 nan_to_num.gradient(self=lambda F, grad, self: grad * F.isfinite(self))

@@ -124,12 +124,19 @@ def _same_dtype(base, mat1, mat2) -> None:
         )
 
 
+def _copies(args) -> int | None:
+    """The tensor that is added is copied into the result; expanded, it does not require grad."""
+    self, left, right, *_ = args
+    return 0 if self._raw.shape == (*left._raw.shape[:-1], right._raw.shape[-1]) else None
+
+
 @operator(
     out=True,
     numbers=False,
     validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
-    writes=1,
+    writes=lambda args: args[3] != 0,
+    copies=_copies,
     memory=MemoryOverlap(copied=True),
 )
 def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
@@ -362,6 +369,7 @@ addbmm.forward(
     validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
     writes=1,
+    copies=_copies,
     memory=MemoryOverlap(within=True, operands="none", copied=True),
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:

@@ -236,7 +236,7 @@ bmm.gradient(
 bmm.forward(lambda F, self_t, self, mat2_t, mat2: _product_rule(F.bmm, self_t, self, mat2_t, mat2))
 
 
-@operator(out=True, numbers=False, writes=1)
+@operator(out=True, numbers=False)
 def mv(self: Array, vec: Array) -> Array:
     """The product of a matrix (n, m) and a vector (m,) (torch.mv).
 
@@ -248,6 +248,11 @@ def mv(self: Array, vec: Array) -> Array:
     _mv_meta(self, vec)
     no_bool("addmv_impl_cpu", self, vec)
     return product(self, vec)
+
+
+@mv.composes
+def _added_to_memory(self, vec):
+    return self.new_empty(self.size(0)).addmv_(self, vec, beta=0, alpha=1)
 
 
 def _fitting_vector(self, vec):

@@ -223,7 +223,8 @@ def _of_dims(name: str, reduction, words: str):
         return reduction(self, axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
 
     kernel.__name__ = f"{name}_dim"
-    facts: dict[str, Any] = {"torch_name": name, "layout_sensitive": True, "writes": 1}
+    facts: dict[str, Any] = {"torch_name": name, "layout_sensitive": True}
+    facts["writes"] = lambda args: args[0]._raw.size > 0
     facts["complex"] = NoComplex({"amax": "max_values_cpu", "amin": "min_values_cpu"}[name])
     facts["batching"] = "dims"
     node = f"{name.capitalize()}Backward0"
@@ -257,11 +258,19 @@ amax_dim = _of_dims("amax", np.max, "maximum")
 amin_dim = _of_dims("amin", np.min, "minimum")
 
 
+def _writes_of_both(args) -> int:
+    """ATen fills the results, or gives them the dimension and takes it away, if it is not kept."""
+    self, dim, keepdim = args
+    return 1 if dim is None or not self._raw.ndim else 2 * (not keepdim)
+
+
 @operator(
     outputs=("min", "max"),
     node="AminmaxBackward0",
     function=False,
     method=False,
+    writes=_writes_of_both,
+    copies=lambda args: None if args[1] is None or args[0]._raw.ndim else 0,
     complex=NoComplex(text="aminmax not implemented for {}", error=TypeError),
     batching="dims",
 )
@@ -279,6 +288,9 @@ def aminmax_dim(self: Array, dim, keepdim) -> Array:
     if dim is None and keepdim:
         axis = tuple(range(array.ndim))
     return array.min(axis=axis, keepdims=keepdim), array.max(axis=axis, keepdims=keepdim)
+
+
+aminmax_dim.copied_by = "fill_tensor_inplace"
 
 
 def _reduce_batches(op) -> None:
@@ -379,6 +391,22 @@ def first_nan_or(array, dim: int, index):
     return np.where(nan.any(dim), nan.argmax(dim), index)
 
 
+def copies_single(args) -> int | None:
+    """A 0-dim tensor fills the result of a dimension."""
+    return None if args[0]._raw.ndim else 0
+
+
+def changes_of_rank(args) -> int:
+    """How often ATen writes to the results of a dimension: it gives them that dimension and takes
+    it away, unless it is kept or there is nothing."""
+    self, _, keepdim = args
+    return 2 * (not keepdim and self._raw.size > 0)
+
+
+def _writes_of_dim(args) -> int:
+    return changes_of_rank(args) if args[0]._raw.ndim else 1
+
+
 def _of_dim(name: str, arg):
     """The operator `max_dim` or `min_dim`, which also returns the indices."""
 
@@ -395,9 +423,10 @@ def _of_dim(name: str, arg):
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
     text = f"{name}(): does not support complex input"
     refused = NoComplex(text=text, error=TypeError, after_dims=True)
-    facts: dict[str, Any] = {"writes": 2, "complex": refused}
-    facts["batching"] = "dims"
+    facts: dict[str, Any] = {"writes": _writes_of_dim, "copies": copies_single}
+    facts |= {"complex": refused, "batching": "dims"}
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
+    op.copied_by = "fill_tensor_inplace"
     op.differentiable("values").gradient(self=selected).forward(values=read_at)
     return op
 

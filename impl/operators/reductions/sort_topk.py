@@ -14,6 +14,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import int64
+from impl.core.inference_mode import refuses
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool, refuse_complex
@@ -27,6 +28,8 @@ from impl.dispatch.out import (
 )
 from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
+    changes_of_rank,
+    copies_single,
     evenly,
     first_nan_or,
     indexed,
@@ -71,7 +74,7 @@ def _define_sort(name: str, node: str):
     outputs = ("values", "indices")
     text = " Sort does not support complex dtypes on CPU"
     refused = NoComplex(text=text, error=TypeError, after_dims=True)
-    facts: dict[str, Any] = {"complex": refused, "writes": int(name == "sort_default")}
+    facts: dict[str, Any] = {"complex": refused, "writes": 1, "copies": 0}
     settings = {**facts, "function": False, "method": False, "fresh": True}
     op = operator(node=node, outputs=outputs, batching="dims", **settings)(kernel)
     op.laid_out_as(copied_layout)
@@ -87,6 +90,8 @@ sort_stable = _define_sort("sort_stable", "SortBackward1")
     outputs=("values", "indices"),
     function=False,
     method=False,
+    writes=lambda args: not args[0]._raw.ndim,
+    copies=copies_single,
     complex=NoComplex(
         text=" topk does not support complex dtypes on CPU", error=TypeError, after_dims=True
     ),
@@ -179,7 +184,6 @@ def _check_rank(k: int, array, dim: int) -> int:
     function=False,
     method=False,
     writes=1,
-    written_by="kthvalue",
     complex=NoComplex(derivative="kthvalue"),
     batching="dims",
 )
@@ -192,6 +196,9 @@ def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
     refuse_complex(array, "kthvalue_cpu")
     index = selection.kth(np.moveaxis(_comparable(array), dim, -1), k - 1)
     return select(array, np.asarray(index), dim, keepdim)
+
+
+kthvalue_dim.composes(refuses("kthvalue"))
 
 
 def _median(flat, skip_nan: bool):
@@ -260,8 +267,8 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     all_op.gradient(self=evenly).forward(read_evenly)
     outputs = ("values", "indices")
     hidden |= {"complex": NoComplex("median_out"), "batching": "dims"}
-    hidden |= {"writes": 1, "written_by": name}
-    dim_op = operator(node=f"{node}1", outputs=outputs, **hidden)(along)
+    dim_op = operator(node=f"{node}1", outputs=outputs, writes=1, **hidden)(along)
+    dim_op.composes(refuses(name))
     dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
 
     def of_rows(rows):
@@ -301,7 +308,8 @@ _define_median("nanmedian", True, " of what is not NaN")
     outputs=("values", "indices"),
     function=False,
     method=False,
-    writes=2,
+    writes=lambda args: changes_of_rank(args) if args[0]._raw.ndim else 2,
+    copies=copies_single,
     complex=NoComplex(derivative="mode"),
     batching="dims",
 )
@@ -318,6 +326,9 @@ def mode_dim(self: Array, dim, keepdim) -> Array:
         refuse_complex(array, "mode_cpu")
         index = np.apply_along_axis(_mode_index, dim, _comparable(array))
     return select(array, index, dim, keepdim)
+
+
+mode_dim.copied_by = "fill_tensor_inplace"
 
 
 def _mode_index(row) -> int:
@@ -445,6 +456,7 @@ def _define_running(name: str, better, words: str) -> None:
     facts: dict[str, Any] = {"complex": NoComplex(derivative=name), "writes": 1}
     facts["batching"] = "dims"
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
+    op.composes(refuses(name))
     op.differentiable("values").gradient(self=_running_backward)
     op.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 

@@ -72,9 +72,21 @@ def variance(raw, dim, correction, keepdim):
     return variance_and_mean(raw, dim, correction, keepdim)[0]
 
 
+def _of_all(args) -> bool:
+    """Whether ATen computes the one result by its kernel for all elements."""
+    self, dim, *_ = args
+    kept = reduced_shape(self._raw.shape, wrap_dims(dim, self._raw.ndim), False)
+    return math.prod(kept) == 1 and self._raw.size > 0 and self._raw.dtype.char in "fd"
+
+
+def _writes(args) -> int:
+    """A result is filled where it is that of all elements, or of none."""
+    return int(_of_all(args) or not args[0]._raw.size)
+
+
 def _written_by(args) -> str | None:
-    """ATen's kernel for all elements takes their mean, which is a sum with `out=`."""
-    return "sum" if args[1] is None else None
+    """ATen's kernel for all elements takes their mean, which is a sum with `out=`; not of one."""
+    return "sum" if _of_all(args) else None
 
 
 @operator(
@@ -82,7 +94,7 @@ def _written_by(args) -> str | None:
     function=False,
     method=False,
     layout_sensitive=True,
-    writes=1,
+    writes=_writes,
     written_by=_written_by,
     batching="dims",
 )
@@ -114,7 +126,7 @@ var_correction.gradient(self=var_backward)
     function=False,
     method=False,
     layout_sensitive=True,
-    writes=1,
+    writes=_writes,
     written_by=_written_by,
     batching="dims",
 )
