@@ -202,6 +202,29 @@ EXPRESSIONS = (
     *("F.scaled_dot_product_attention(cube[None], cube[None], cube[None])", "F.hardtanh(matrix)"),
     *("F.batch_norm(image1, bias, bias)", "F.batch_norm(image1, None, None, training=True)"),
     *("F.batch_norm(image1, bias, bias, bias, bias)", "F.group_norm(image1, 2)"),
+    *(
+        f"torch.addmm({b}, one[:, :0], one[:0], beta={n})"
+        for b in ("one", "one[0]")
+        for n in (0, 1)
+    ),
+    *("one[:, :0] @ one[:0]", "torch.baddbmm(cube, cube[:, :, :0], cube[:, :0])"),
+    *("torch.diag_embed(matrix)", "torch.block_diag(matrix, vector, number)"),
+    *("matrix.select_scatter(vector, 1, 0)", "matrix.slice_scatter(matrix, 0, 0, 2)"),
+    *("matrix.diagonal_scatter(vector)", "matrix.as_strided_scatter(vector, (2,), (1,))"),
+    *(f"{x}.{name}(0)" for x in ("number", "nothing") for name in ("cumsum", "cumprod", "argmax")),
+    *("number.logcumsumexp(0)", "one.argmin(1)", "cube.mode()", "torch.var_mean(nothing, 0)"),
+    *("torch.deg2rad(matrix)", "torch.rad2deg(matrix)", "torch.frexp(matrix)"),
+    *("torch.complex(matrix, matrix)", "torch.polar(matrix, matrix)", "matrix.isfinite()"),
+    *("torch.ldexp(matrix, matrix)", "torch.geqrf(square)", "L.qr(square)", "L.lu(square)"),
+    *("L.lu_factor_ex(square)", "L.lu_factor_ex(nothing[:, :0])", "L.cholesky_ex(nothing[:, :0])"),
+    *("L.lstsq(square, square)", "L.householder_product(square, square[0])"),
+    *("torch.cholesky_inverse(square)", "F.max_unpool2d(image2, image2.long(), 2)"),
+    *(f"F.interpolate(image{n}, size={n} * (3,))" for n in (1, 2, 3)),
+    *(
+        "F.interpolate(image2, size=(3, 3), mode='bilinear')",
+        "matrix.angle()",
+        "matrix.masked_fill(mask[0], 1)",
+    ),
     *("F.group_norm(image1, 2, bias, bias)", "F.layer_norm(matrix, (3,))"),
 )
 
@@ -226,7 +249,21 @@ def test_a_call_with_inference_tensors_shows_its_kernel(expression, flagged):
 
 # Calls that leave other traces in impl: their kernels call many operators, which depend on shapes,
 # on memory and on missing elements.
-DIFFERENT = ()
+DIFFERENT = (
+    *("matrix.scatter_reduce(0, places[None], matrix, 'mean')", "matrix.renorm(2, 0, 0.5)"),
+    *("matrix.index_reduce(0, places, matrix, 'mean')", "torch.addbmm(square, cube, cube)"),
+    *("L.qr(matrix)", "torch.pinverse(square)", "L.ldl_factor(square)", "L.matrix_exp(square)"),
+    *("L.solve_triangular(square, square, upper=True)", "L.polar(square)"),
+    *("torch.cholesky_solve(square, square)", "torch.ormqr(square, square[0], square)"),
+    *(
+        "F.bilinear(matrix, matrix, cube)",
+        "torch.native_layer_norm(matrix, (3,), None, None, 1e-5)",
+    ),
+    *("torch.cdist(matrix, matrix, compute_mode='use_mm_for_euclid_dist')", "matrix.isreal()"),
+    *("torch.fft.fft(matrix, norm='ortho')", "torch.histc(matrix)", "torch.isin(matrix, vector)"),
+    *("torch.unique(number)", "torch.unique_consecutive(vector, return_counts=True)"),
+    *("torch.diff(matrix, n=0)", "torch.nonzero_static(matrix, size=1)", "matrix.to_sparse()"),
+)
 
 
 @pytest.mark.parametrize("expression", DIFFERENT)

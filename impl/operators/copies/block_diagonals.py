@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import get_default_dtype, result_dtype
-from impl.dispatch.definition import Array, native, operator
+from impl.dispatch.definition import Array, counted, native, operator
 from impl.tensor.tensor import new
 
 
@@ -25,6 +25,21 @@ def block_diagonal(tensors: list[Array]) -> Array:
     result = np.zeros((rows, columns), result_dtype(tensors).numpy)
     for tensor, ((top, bottom), (left, right)) in zip(tensors, places, strict=True):
         result[top:bottom, left:right] = tensor
+    return result
+
+
+def _as_matrix(tensor):
+    return tensor if tensor._raw.ndim == 2 else tensor.expand((1, 1, *tensor._raw.shape)[-2:])
+
+
+@block_diagonal.composes
+def _copied_to_blocks(tensors):
+    places = list(_places([t._raw.shape for t in tensors]))
+    size = [end for _, end in places[-1]]
+    result = counted(new(np.zeros(size, result_dtype([t._raw for t in tensors]).numpy)))
+    for tensor, ((top, bottom), (left, right)) in zip(tensors, places, strict=True):
+        block = result.narrow(0, top, bottom - top).narrow(1, left, right - left)
+        block.copy_(_as_matrix(tensor))
     return result
 
 

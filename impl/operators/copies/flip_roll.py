@@ -105,9 +105,7 @@ def _roll_in_view(self, shifts, dims):
         return NotImplemented
     if len(dims) == 1:
         return self.clone()
-    for shift, dim in zip(shifts, dims, strict=True):
-        self = roll(self, (shift,), (dim,))
-    return self
+    return roll(roll(self, shifts[:1], dims[:1]), shifts[1:], dims[1:])
 
 
 @function("roll")

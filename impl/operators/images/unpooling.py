@@ -40,6 +40,7 @@ def _unpool(self, indices, shape, ndim: int):
     fresh=True,
     autocast="fp32",
     complex=NoComplex("max_unpool2d"),
+    writes=2,
     batching="fallback",
 )
 def max_unpool2d_to(self: Array, indices: Array, output_size) -> Array:
@@ -53,6 +54,7 @@ def max_unpool2d_to(self: Array, indices: Array, output_size) -> Array:
     method=False,
     autocast="fp32",
     complex=NoComplex("max_unpool3d"),
+    writes=2,
     batching="fallback",
 )
 def max_unpool3d_to(self: Array, indices: Array, output_size) -> Array:

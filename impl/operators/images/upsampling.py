@@ -116,6 +116,10 @@ def _signature(*parameters: str) -> inspect.Signature:
     return inspect.Signature([first, *(inspect.Parameter(name, kind) for name in parameters[1:])])
 
 
+# Modes whose kernels resize their results, which counts as a write.
+_RESIZING = ("upsample_nearest2d", "_upsample_nearest_exact2d", "upsample_bilinear2d")
+
+
 def _define(mode: _Mode) -> None:
     """The operator of a mode and its backward, each the other's gradient."""
 
@@ -135,7 +139,8 @@ def _define(mode: _Mode) -> None:
     )
     options: dict[str, Any] = {"function": False, "method": False, "fresh": True}
     options["batching"] = "fallback" if "exact" in mode.name else "merged"
-    operator(node=f"{mode.node}Backward0", **options)(forward).gradient(
+    writes = int(mode.name in _RESIZING)
+    operator(node=f"{mode.node}Backward0", writes=writes, **options)(forward).gradient(
         self=f"F.{mode.name}_backward(grad, output_size, self_shape, {passed})"
     ).forward("linear")
     operator(node=f"{mode.node}BackwardBackward0", **options)(backward).gradient(

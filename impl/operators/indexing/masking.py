@@ -112,14 +112,15 @@ def _masked_fill(call, self, mask, value):
 @masked_fill_scalar.composes
 @masked_fill_tensor.composes
 def _filled_clone(self, mask, value):
-    shape = broadcast_shapes(mask._raw.shape, self._raw.shape)
     op = masked_fill_tensor if isinstance(value, Tensor) else masked_fill_scalar
-    return op.inplace(_row_major_clone(self, shape), mask, value)
+    return op.inplace(_row_major_clone(self, mask), mask, value)
 
 
-def _row_major_clone(self, shape):
-    own = self if self._raw.shape == shape else expand(self, shape)
-    return own.clone(memory_format=contiguous_format)
+def _row_major_clone(self, mask):
+    """A clone in the common shape, for which ATen expands both unless their shapes are equal."""
+    own, other = self._raw.shape, mask._raw.shape
+    whole = self if own == other else expand(self, broadcast_shapes(other, own))
+    return whole.clone(memory_format=contiguous_format)
 
 
 @function("masked_fill")
@@ -305,8 +306,7 @@ masked_scatter.forward("reapplied")
 
 @masked_scatter.composes
 def _scattered_clone(self, mask, source):
-    shape = broadcast_shapes(mask._raw.shape, self._raw.shape)
-    return _row_major_clone(self, shape).masked_scatter_(mask, source)
+    return _row_major_clone(self, mask).masked_scatter_(mask, source)
 
 
 masked_scatter_backward.gradient(

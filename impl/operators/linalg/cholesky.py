@@ -12,6 +12,7 @@ import functools
 import numpy as np
 
 from impl.core.dtypes import int32
+from impl.core.inference_mode import refuses
 from impl.core.return_types import return_type
 from impl.core.strides import unboxed
 from impl.dispatch import not_implemented
@@ -33,7 +34,20 @@ def _factor(A, upper: bool):
     return factors, unboxed(infos)
 
 
-@lapack.factorisation("LinalgCholeskyExBackward0", "L", "info", autocast="fp32")
+def _writes(args) -> tuple[int, int]:
+    """ATen writes the triangle, or the codes of no matrix."""
+    empty = not args[0]._raw.size
+    return int(not empty), int(empty)
+
+
+@lapack.factorisation(
+    "LinalgCholeskyExBackward0",
+    "L",
+    "info",
+    autocast="fp32",
+    writes=_writes,
+    written_by=lambda args: ("triu" if args[1] else "tril") if args[0]._raw.size else None,
+)
 def linalg_cholesky_ex(self: Array, upper) -> tuple:
     return _factor(self, upper)
 
@@ -105,7 +119,7 @@ def linalg_cholesky(input, *, upper=False, out=None):
 # -- from a factor --------------------------------------------------------------------------------
 
 
-@operator(out=True, fresh=True, autocast="fp32", batching="leading")
+@operator(out=True, fresh=True, autocast="fp32", writes=1, batching="leading")
 def cholesky_inverse(self: Array, upper=False) -> Array:
     """The inverse of L L^H, of U^H U if `upper`, from the factor (torch.cholesky_inverse).
 
@@ -125,6 +139,7 @@ def cholesky_inverse(self: Array, upper=False) -> Array:
     return result
 
 
+cholesky_inverse.composes(refuses("cholesky_inverse"))
 cholesky_inverse.checks_out(castable_out("cholesky_inverse"))
 
 

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from impl.core.inference_mode import refuses
 from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, unless_recorded, written
@@ -28,7 +29,7 @@ def _routine(name: str, value):
     return lapack.lapack(name.replace("or", "un") if value.dtype.kind == "c" else name, value.dtype)
 
 
-@lapack.factorisation("LinalgHouseholderProductBackward0", autocast="fp32")
+@lapack.factorisation("LinalgHouseholderProductBackward0", autocast="fp32", writes=1)
 def linalg_householder_product(input: Array, tau: Array) -> Array:
     orgqr = _routine("orgqr", input)
     result = lapack.column_major(input)
@@ -170,6 +171,7 @@ def eye_like(value):
 
 tensor_ops.eye_like = lambda value: new(eye_like(value._raw))
 
+linalg_householder_product.composes(refuses("linalg_householder_product"))
 linalg_householder_product.forward(_product_tangent)
 
 

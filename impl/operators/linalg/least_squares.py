@@ -11,6 +11,7 @@ import math
 import numpy as np
 import scipy.linalg
 
+from impl.core.inference_mode import refuses
 from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import strided, unboxed
@@ -50,7 +51,9 @@ def _solved(A, b, rcond: float, driver: str):
     return x[:columns], np.sum(rest * rest, axis=0), 0, None, info
 
 
-@lapack.factorisation("LinalgLstsqBackward0", "solution", "residuals", "rank", "singular_values")
+@lapack.factorisation(
+    "LinalgLstsqBackward0", "solution", "residuals", "rank", "singular_values", writes=1
+)
 def linalg_lstsq(self: Array, b: Array, rcond, driver) -> tuple:
     vector = is_vector(self.shape, b.shape)
     right = b[..., None] if vector else b
@@ -88,6 +91,9 @@ def linalg_lstsq(self: Array, b: Array, rcond, driver) -> tuple:
         np.empty(0, np.int64) if driver == "gels" else unboxed(ranks),
         values if driver in ("gelss", "gelsd") else np.empty(0, real),
     )
+
+
+linalg_lstsq.composes(refuses("linalg_lstsq"))
 
 
 @linalg_lstsq.gradients("self", "b")

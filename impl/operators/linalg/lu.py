@@ -27,11 +27,19 @@ from impl.tensor.tensor import requires_grad
 # -- linalg.lu --------------------------------------------------------------------------------
 
 
+def _writes_of_parts(args) -> tuple[int, int, int]:
+    """The factor that is not square is written once more."""
+    rows, columns = args[0]._raw.shape[-2:]
+    return 1, 1 + (rows > columns), 1 + (rows <= columns)
+
+
 @operator(
     node="LinalgLuBackward0",
     outputs=("P", "L", "U"),
     function=False,
     method=False,
+    writes=_writes_of_parts,
+    written_by="linalg_lu_factor_ex",
     batching="fallback",
 )
 def linalg_lu_plu(A: Array, pivot) -> tuple:
@@ -153,7 +161,19 @@ def _check(name: str, A) -> None:
 # -- factors in one matrix --------------------------------------------------------------------
 
 
-@lapack.factorisation("LinalgLuFactorExBackward0", "LU", "pivots", "info")
+def _writes(args) -> tuple[int, int, int]:
+    """ATen copies the matrix, or writes the codes of none."""
+    empty = not args[0]._raw.size
+    return int(not empty), 0, int(empty)
+
+
+def _copies(args) -> int | None:
+    return 0 if args[0]._raw.size else None
+
+
+@lapack.factorisation(
+    "LinalgLuFactorExBackward0", "LU", "pivots", "info", writes=_writes, copies=_copies
+)
 def linalg_lu_factor_ex(A: Array, pivot) -> tuple:
     return factored(A, pivot)
 

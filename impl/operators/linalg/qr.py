@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.inference_mode import refuses
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
@@ -24,7 +25,21 @@ _NEEDS_Q = (
 _TALL = "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
 
 
-@lapack.factorisation("LinalgQrBackward0", "Q", "R", autocast="fp32", writes=1)
+def _written_by(args) -> str | None:
+    """ATen copies R from a part of the result where it has more columns than rows."""
+    rows, columns = args[0]._raw.shape[-2:]
+    return "triu" if columns <= rows else None
+
+
+def _writes(args) -> tuple[int, int]:
+    """R is written once more where it has more columns than rows."""
+    rows, columns = args[0]._raw.shape[-2:]
+    return 1, 1 + (columns > rows)
+
+
+@lapack.factorisation(
+    "LinalgQrBackward0", "Q", "R", autocast="fp32", writes=_writes, written_by=_written_by
+)
 def linalg_qr(A: Array, mode) -> tuple:
     lapack.require_kernel(A, "geqrf_cpu")
     if mode == "r":
@@ -135,6 +150,9 @@ def geqrf_pair(self: Array) -> tuple:
     lapack.require_kernel(self, "geqrf_cpu")
     reflections, tau = np.linalg.qr(self, "raw")
     return lapack.column_major(reflections.swapaxes(-1, -2)), np.ascontiguousarray(tau)
+
+
+geqrf_pair.composes(refuses("geqrf"))
 
 
 def _refuse(F, grads):

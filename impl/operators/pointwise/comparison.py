@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.inference_mode import refuses
 from impl.core.meta_arrays import is_meta
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
@@ -114,6 +115,8 @@ def _compared_magnitudes(finite: bool):
 
 OPERATORS["isinf"].laid_out_as(_compared_magnitudes(False))
 OPERATORS["isfinite"].laid_out_as(_compared_magnitudes(True))
+for _name in ("isinf", "isfinite"):
+    OPERATORS[_name].composes(refuses("abs"))
 _parts_finite = FUNCTIONS["isfinite"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, bfloat16, bool_, complex_of, real_of
+from impl.core.inference_mode import refuses
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -306,6 +307,8 @@ def _joined(part) -> np.dtype:
 
 # torch saves the unused operands, too: its code generator takes the functions real and imag in the
 # formulas for the operands of these names.
+complex_of_parts.composes(refuses("complex"))
+polar_of_parts.composes(refuses("polar"))
 complex_of_parts.gradient(
     real=lambda F, grad, real: F.real_part(grad), imag=lambda F, grad, imag: F.imaginary_part(grad)
 )

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype, int32
+from impl.core.inference_mode import refuses
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
@@ -64,6 +65,7 @@ def frexp_parts(self: Array) -> tuple:
 
 frexp_parts.differentiable("mantissa")
 frexp_parts.laid_out_as(copied_layout)
+frexp_parts.composes(refuses("frexp"))
 frexp_parts.gradient(self=lambda F, grad, exponent: grad / F.exp2_of_integers(exponent))
 frexp_parts.forward(mantissa=lambda F, self_t, exponent: self_t / F.exp2_of_integers(exponent))
 
@@ -115,6 +117,7 @@ def ldexp(self: Array, other: Array) -> Array:
     return self * np.exp2(other)
 
 
+ldexp.composes(lambda self, other: refuses("pow")(other))
 _copy, _in_place = Tensor.ldexp, Tensor.ldexp_
 
 
@@ -214,5 +217,7 @@ def rad2deg(self: Array) -> Array:
 
 for _op in (deg2rad, rad2deg):
     _op.laid_out_as(copied_layout)
+deg2rad.composes(refuses("deg2rad"))
+rad2deg.composes(refuses("rad2deg"))
 deg2rad.gradient(self=lambda F, grad: F.mul_scalar(grad, math.pi / 180))
 rad2deg.gradient(self=lambda F, grad: F.mul_scalar(grad, 180 / math.pi))

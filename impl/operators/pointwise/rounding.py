@@ -89,7 +89,7 @@ sgn.gradient(self=written(_sgn_backward, times=_sgn_writes))
 sgn.forward(lambda F, self_t, self, result: _sgn_backward(F, self, self_t, result))
 
 
-@operator(promote="float", elementwise=True, out=True, writes=1)
+@operator(promote="float", elementwise=True, out=True, writes=lambda args: args[0].is_complex())
 def angle(self: Array) -> Array:
     """The angle of complex numbers; of real ones 0, or pi below zero (torch.angle).
 

@@ -25,6 +25,7 @@ from impl.kernels.casting import (
     without_imaginary_part,
 )
 from impl.kernels.reduced_precision import widened
+from impl.operators.pointwise.arithmetic import mul_scalar
 from impl.operators.products.matmul import (
     bmm,
     c_name_of,
@@ -124,10 +125,34 @@ def _same_dtype(base, mat1, mat2) -> None:
         )
 
 
+def _shape(left, right) -> tuple[int, ...]:
+    return (*left._raw.shape[:-1], right._raw.shape[-1])
+
+
+def _writes(args) -> int:
+    """ATen copies the tensor that is added into the result, or sets that to zero if there is no
+    sum."""
+    _, left, right, beta, _ = args
+    if 0 in _shape(left, right):  # of which only batches are copied
+        return int(beta != 0 and left._raw.ndim > 2)
+    return int(beta != 0 or left._raw.shape[-1] == 0)
+
+
 def _copies(args) -> int | None:
-    """The tensor that is added is copied into the result; expanded, it does not require grad."""
-    self, left, right, *_ = args
-    return 0 if self._raw.shape == (*left._raw.shape[:-1], right._raw.shape[-1]) else None
+    """The place of the tensor that is added; expanded, it does not require grad."""
+    self, left, right, beta, _ = args
+    return 0 if beta != 0 and self._raw.shape == _shape(left, right) else None
+
+
+def _scaled_copy(self, left, right, beta, alpha):
+    """The copy, scaled in place, where there is no product to add."""
+    if min(left._raw.ndim, right._raw.ndim) < 2:
+        return NotImplemented
+    shape = _shape(left, right)
+    if beta == 0 or 0 in shape or left._raw.shape[-1] or right._raw.shape[-2]:
+        return NotImplemented
+    copy = (self if self._raw.shape == shape else self.expand(shape)).clone()
+    return mul_scalar.inplace(copy, beta)
 
 
 @operator(
@@ -135,7 +160,7 @@ def _copies(args) -> int | None:
     numbers=False,
     validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
-    writes=lambda args: args[3] != 0,
+    writes=_writes,
     copies=_copies,
     memory=MemoryOverlap(copied=True),
 )
@@ -368,7 +393,7 @@ addbmm.forward(
     numbers=False,
     validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
-    writes=1,
+    writes=_writes,
     copies=_copies,
     memory=MemoryOverlap(within=True, operands="none", copied=True),
 )
@@ -435,6 +460,8 @@ def _composed(op, product) -> None:
         return tensor_ops.mul_scalar(base, beta) + term
 
 
+addmm.composes(_scaled_copy)
+baddbmm.composes(_scaled_copy)
 _composed(addmm, mm)
 _composed(addmv, mv)
 _composed(baddbmm, bmm)

@@ -102,7 +102,13 @@ def right_gradient(F, grad, left, layout, alpha=1):
 # -- matrices and vectors ---------------------------------------------------------------------
 
 
-@operator(out=True, numbers=False, autocast="lower_precision_fp")
+def _of_no_terms(args) -> bool:
+    """Whether there is nothing to sum for an element: ATen sets the result to zero."""
+    self, other = args
+    return self._raw.shape[-1] == 0 and self._raw.shape[-2] > 0 and other._raw.shape[-1] > 0
+
+
+@operator(out=True, numbers=False, autocast="lower_precision_fp", writes=_of_no_terms)
 def mm(self: Array, mat2: Array) -> Array:
     """The product of two matrices, (n, m) by (m, p) (torch.mm).
 
@@ -164,7 +170,7 @@ mm.forward(lambda F, self_t, self, mat2_t, mat2: _product_rule(F.mm, self_t, sel
 array_ops.mm_fitting, tensor_ops.mm_fitting = product, tensor_ops.mm
 
 
-@operator(out=True, numbers=False, autocast="lower_precision_fp")
+@operator(out=True, numbers=False, autocast="lower_precision_fp", writes=_of_no_terms)
 def bmm(self: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, (b, n, m) by (b, m, p) (torch.bmm).
 

@@ -8,6 +8,7 @@ cumprod divides by the elements, or multiplies the other elements where one is z
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -28,6 +29,7 @@ from impl.dispatch.out import fill_out, named_out, stored_elementwise, typed_out
 from impl.dispatch.record import check_write
 from impl.kernels.casting import discards
 from impl.kernels.reduced_precision import widened
+from impl.operators.reductions.extrema import copies_single
 from impl.operators.reductions.reductions import accumulate, in_dtype
 from impl.tensor.memory_overlap import check_memory
 from impl.tensor.tensor import new
@@ -51,12 +53,21 @@ def _running(ufunc, raw, dim: int, dtype):
     return np.ascontiguousarray(ufunc.accumulate(wide, axis=dim)).astype(raw.dtype)
 
 
-@operator(node="CumsumBackward0", function=False, method=False, batching="dims")
+_HIDDEN: dict[str, Any] = {"function": False, "method": False, "batching": "dims"}
+
+
+def _writes(args) -> int:
+    """A single number fills the result, which is set to zero if it has no elements."""
+    raw = args[0]._raw
+    return int(not (raw.ndim and raw.size))
+
+
+@operator(node="CumsumBackward0", writes=_writes, copies=copies_single, **_HIDDEN)
 def cumsum_along(self: Array, dim, dtype=None) -> Array:
     return _running(np.add, self, dim, dtype)
 
 
-@operator(node="CumprodBackward0", function=False, method=False, batching="dims")
+@operator(node="CumprodBackward0", writes=_writes, copies=copies_single, **_HIDDEN)
 def cumprod_along(self: Array, dim, dtype=None) -> Array:
     return _running(np.multiply, self, dim, dtype)
 
@@ -178,7 +189,12 @@ cumprod_along.forward(
 # -- log-sum-exp ------------------------------------------------------------------------------
 
 
-@operator(node="LogcumsumexpBackward0", function=False, method=False, batching="dims")
+@operator(
+    node="LogcumsumexpBackward0",
+    writes=lambda args: not args[0]._raw.ndim,
+    copies=copies_single,
+    **_HIDDEN,
+)
 def logcumsumexp_along(self: Array, dim) -> Array:
     raw = np.asarray(self)
     dim = wrap_dim(dim, raw.ndim)
@@ -355,3 +371,6 @@ for _op in (cumsum_along, cumprod_along):
     _op.on_large_meta(
         lambda self, dim, dtype=None: MetaArray(self.shape, self.dtype if dtype is None else dtype)
     )
+
+for _op in (cumsum_along, cumprod_along, logcumsumexp_along):
+    _op.copied_by = "fill_tensor_inplace"

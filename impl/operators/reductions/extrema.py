@@ -483,6 +483,13 @@ _overloaded("max", max_all, _of_dim("max", np.argmax), maximum, "maximum")
 _overloaded("min", min_all, _of_dim("min", np.argmin), minimum, "minimum")
 
 
+def _fills(args) -> bool:
+    """Whether ATen fills the index of a dimension with zeros, since that has one element."""
+    self, dim, _ = args
+    shape = self._raw.shape
+    return dim is not None and len(shape) > 0 and shape[wrap_dim(dim, len(shape))] == 1
+
+
 def _argument(name: str, arg, words: str) -> None:
     """Define `argmax` or `argmin`."""
 
@@ -510,7 +517,7 @@ def _argument(name: str, arg, words: str) -> None:
         f"The index of the {words}, the first of several; not differentiable (torch.{name})."
     )
     refused = NoComplex(text=f"{name}(): does not support complex input", error=TypeError)
-    _reduce_batches(operator(complex=refused, batching="dims")(kernel))
+    _reduce_batches(operator(complex=refused, writes=_fills, batching="dims")(kernel))
     FUNCTIONS[name] = taking_out(FUNCTIONS[name], storing=store_exactly)
 
 

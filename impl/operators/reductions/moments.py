@@ -23,6 +23,7 @@ from impl.operators.reductions.variance import (
     outputs=("result0", "result1"),
     function=False,
     method=False,
+    writes=lambda args: not args[0]._raw.size,
     batching="dims",
 )
 def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
@@ -36,6 +37,7 @@ def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     outputs=("result0", "result1"),
     function=False,
     method=False,
+    writes=lambda args: not args[0]._raw.size,
     batching="dims",
 )
 def std_mean_correction(self: Array, dim, correction, keepdim) -> tuple:

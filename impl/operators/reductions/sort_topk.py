@@ -303,12 +303,19 @@ _define_median("median", False, "; without `dim` its gradient is shared by ties"
 _define_median("nanmedian", True, " of what is not NaN")
 
 
+def _writes_of_mode(args) -> int:
+    """The third and later dimensions are only taken away."""
+    self, dim, _ = args
+    ndim = self._raw.ndim
+    return changes_of_rank(args) // (1 + (wrap_dim(dim, ndim) > 1)) if ndim else 2
+
+
 @operator(
     node="ModeBackward0",
     outputs=("values", "indices"),
     function=False,
     method=False,
-    writes=lambda args: changes_of_rank(args) if args[0]._raw.ndim else 2,
+    writes=_writes_of_mode,
     copies=copies_single,
     complex=NoComplex(derivative="mode"),
     batching="dims",

@@ -22,7 +22,7 @@ diagonal_copy.gradient(self="F.diagonal_backward(grad, self_shape, offset, dim1,
 diagonal_copy.forward("linear")
 
 
-@operator(writes=2, batching="dims")
+@operator(writes=1, batching="dims")
 def diag_embed(self: Array, offset=0, dim1=-2, dim2=-1) -> Array:
     """Matrices whose diagonals are the last dimension, zeros elsewhere (torch.diag_embed)."""
     ndim = self.ndim + 1
@@ -35,6 +35,13 @@ def diag_embed(self: Array, offset=0, dim1=-2, dim2=-1) -> Array:
         shape.insert(d, side)
     result = np.zeros(shape, self.dtype)
     array_ops.diagonal(result, offset, first, second)[...] = self
+    return result
+
+
+@diag_embed.composes
+def _embedded_in_zeros(self, offset, dim1, dim2):
+    result = diag_embed.computed(self, offset, dim1, dim2)
+    result.diagonal(offset, dim1, dim2).copy_(self)
     return result
 
 

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
@@ -57,6 +57,21 @@ def _check_fits(part, src) -> None:
         )
 
 
+def _written_in_clone(self, src, view, *place):
+    """The composition of a kernel: it clones the whole memory, of which the result is a view, and
+    copies `src` to a view of that."""
+    if isinstance(self, LazyConjTensor) or has_zero_strides(self._raw.shape, self.stride()):
+        result = self.clone()
+    else:
+        count = self.untyped_storage().nbytes() // self.element_size()
+        memory = self.as_strided((count,), (1,), 0).clone()
+        result = memory.as_strided(self._raw.shape, self.stride(), self._offset)
+    part = view(result, *place)
+    _check_fits(part, src)
+    part.copy_(src)
+    return result
+
+
 class _Scatter(Operator):
     """A primitive whose result lies in memory as its first argument does."""
 
@@ -100,13 +115,17 @@ def _cast(src, dtype):
 @operator(
     kind=_Scatter,
     out=True,
-    writes=2,
     complex=NoComplex(derivative="select_scatter"),
     saved_as=SavedAs(parts=()),
 )
 def select_scatter(self: Array, src: Array, dim, index) -> Array:
     """A copy in which `select(dim, index)` is `src` (torch.select_scatter)."""
     return _scattered(self, src, array_ops.select, dim, index)
+
+
+@select_scatter.composes
+def _selection_in_clone(self, src, *place):
+    return _written_in_clone(self, src, Tensor.select, *place)
 
 
 @select_scatter.batches
@@ -130,13 +149,17 @@ select_scatter.forward("linear")
 @operator(
     kind=_Scatter,
     out=True,
-    writes=2,
     complex=NoComplex(derivative="slice_scatter"),
     saved_as=SavedAs(parts=()),
 )
 def slice_scatter(self: Array, src: Array, dim=0, start=None, end=None, step=1) -> Array:
     """A copy in which a slice is `src` (torch.slice_scatter)."""
     return _scattered(self, src, array_ops.slice, dim, start, end, step)
+
+
+@slice_scatter.composes
+def _slice_in_clone(self, src, *place):
+    return _written_in_clone(self, src, tensor_ops.slice, *place)
 
 
 @slice_scatter.batches
@@ -160,10 +183,15 @@ FUNCTIONS["slice_scatter"] = underived_out("aten::slice_scatter", store_resized)
 )
 
 
-@operator(writes=2, kind=_Scatter, out=True, saved_as=SavedAs(parts=()), batching="dims")
+@operator(kind=_Scatter, out=True, saved_as=SavedAs(parts=()), batching="dims")
 def diagonal_scatter(self: Array, src: Array, offset=0, dim1=0, dim2=1) -> Array:
     """A copy in which a diagonal is `src` (torch.diagonal_scatter)."""
     return _scattered(self, src, array_ops.diagonal, offset, dim1, dim2)
+
+
+@diagonal_scatter.composes
+def _diagonal_in_clone(self, src, *place):
+    return _written_in_clone(self, src, Tensor.diagonal, *place)
 
 
 diagonal_scatter.gradient(
@@ -187,6 +215,9 @@ class _AsStridedScatter(Operator):
         mask = self.grad_input_mask(args)
         if requires_grad(input) and not input.is_contiguous():
             raise RuntimeError(_NOT_CONTIGUOUS)
+        composed = inference_mode.composed(self, args)
+        if composed is not NotImplemented:
+            return composed
         result = _with_its_memory(input)
         target = as_strided.geometry(geometry(result), *args[2:])
         check_bounds(result, target)
@@ -220,6 +251,11 @@ def _part_raw(grad, size, stride, storage_offset):
         memory = np.asarray(owner).reshape(-1)
         start = (address(array) - address(owner)) // array.itemsize
     return strided(memory, size, stride, start if storage_offset is None else storage_offset)
+
+
+@as_strided_scatter.composes
+def _geometry_in_clone(self, src, *place):
+    return _written_in_clone(self, src, Tensor.as_strided, *place)
 
 
 @as_strided_scatter.batches
