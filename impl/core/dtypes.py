@@ -126,6 +126,9 @@ class NoComplexDtype(NotImplementedError):
         super().__init__(f"{name}, the complex dtype of {parts.name} parts")
 
 
+NoComplexDtype.__name__ = NotImplementedError.__name__  # as whose torch's errors show
+
+
 def complex_of(d: dtype) -> dtype:
     """The complex dtype whose parts have the floating dtype `d`.
 
