@@ -272,8 +272,10 @@ def written(function, times=1):
 
 def counted(tensor: Tensor, times: int = 1) -> Tensor:
     """Increment the version: torch's formula writes into a tensor of zeros in place, which a
-    recorded backward shows, and which under `vmap` is not in place (areAnyTensorSubclassLike)."""
-    tensor._storage.version += times
+    recorded backward shows, and which under `vmap`, or a dispatch mode, is not in place
+    (areAnyTensorSubclassLike)."""
+    if STATE.before_write is None:
+        tensor._storage.version += times
     return tensor
 
 

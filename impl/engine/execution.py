@@ -22,7 +22,7 @@ from impl.engine.gradient_values import RECORDING, gradient_form
 from impl.engine.gradient_versions import outgoing_versions
 from impl.engine.reentrant_backward import MAX_DEPTH, in_new_thread
 from impl.graph import anomaly_mode
-from impl.graph.accumulate_grad import AccumulateGrad
+from impl.graph.accumulate_grad import OF_EMPTY_LEAVES, AccumulateGrad
 from impl.graph.edge import GradientEdge, gradient_edge
 from impl.graph.hooks import retain_grad, run_post_accumulate
 from impl.graph.input_metadata import shape_and_dtype
@@ -92,10 +92,11 @@ def run_backward(
         on_tensors = STATE.batched or any(
             c is not None and (not c._raw.size or is_meta(c._raw)) for c in cotangents
         )
-        if ALIVE and not on_tensors:
+        if (ALIVE or OF_EMPTY_LEAVES) and not on_tensors:
             edges = [edge_of(tensor) for tensor in tensors]
             nodes = dependencies.reachable([edge[0] for edge in edges if edge is not None])
             on_tensors = _meets_classes(nodes, cotangents)
+            on_tensors |= not nodes.isdisjoint(OF_EMPTY_LEAVES)
         form = gradient_form(create_graph, on_tensors)
     given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
     return (
@@ -134,7 +135,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         if accumulate and create_graph:
             task.warnings.append(messages.CREATE_GRAPH)
         fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled and STATE.before_write is None
-        if fast and not form.records:
+        if fast and not form.records and not STATE.passes:  # of which plans know no versions
             fast_backward.run(task, roots)
         elif fast and form is RECORDING:
             fast_recording.run(task, roots)

@@ -320,7 +320,11 @@ class TensorGradients(RecordingGradients):
         others = a.is_meta or type(a) in DISPATCHING or (STATE.batched and type(a) is not type(b))
         if STATE.enabled or not unshared or kept or others:
             return a + b
-        return a.add_(b)
+        version = a._storage.version
+        a.add_(b)
+        if STATE.before_write is not None:  # a dispatch mode counts no write
+            a._storage.version = version
+        return a
 
 
 RECORDING = RecordingGradients()

@@ -149,9 +149,14 @@ def _check_scalar(value: Any) -> None:
 
 
 def pulled(
-    level: Level, outputs: list, inputs: list, cotangents: list, retain_graph: bool = True
+    level: Level,
+    outputs: list,
+    inputs: list,
+    cotangents: list,
+    retain_graph: bool = True,
+    create_graph: bool = True,
 ) -> list[Tensor]:
-    """The gradients of some outputs, with a graph; zeros where there is none."""
+    """The gradients of some outputs; zeros where there is none."""
     with level.passing():
         pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if is_recorded(o)]
         if not pairs:
@@ -159,7 +164,7 @@ def pulled(
         ends = [end for end, _ in pairs]
         seeds = [None if seed is None else _normal(seed) for _, seed in pairs]
         with recorded():
-            found = gradients(ends, inputs, seeds, True, retain_graph)
+            found = gradients(ends, inputs, seeds, create_graph, retain_graph)
     if STATE.transforms:
         _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
@@ -213,9 +218,9 @@ def vjp_of(func: Callable, args: tuple, argnums: int | tuple[int, ...] | None, h
                 f"outputs to the function. cotangents: {_written(given_shape)}, "
                 f"primal output: {_written(shape)}"
             )
-        level.caller_records = STATE.enabled
+        level.caller_records = STATE.enabled if create_graph is None else create_graph
         since = next_sequence()
-        found = pulled(level, outputs, inputs, seeds, retain_graph)
+        found = pulled(level, outputs, inputs, seeds, retain_graph, level.caller_records)
         return level.lowered(tree_unflatten(found, spec), since)
 
     wrapper.__qualname__ = "_vjp_with_argnums.<locals>.wrapper"

@@ -11,6 +11,10 @@ from impl.graph.input_metadata import OnMeta, tensor_meta
 from impl.graph.node import RUNS_FIRST, Node
 from impl.graph.node_creation_hooks import created
 
+# Those of leaves without elements: the gradients of a pass to them have strides, which NumPy does
+# not keep.
+OF_EMPTY_LEAVES: weakref.WeakSet = weakref.WeakSet()
+
 
 class AccumulateGrad(Node):
     """The gradient accumulator of a leaf: accumulates incoming gradients into `variable.grad`."""
@@ -27,6 +31,8 @@ class AccumulateGrad(Node):
         self._meta = variable._dense_meta
         if self._meta is None or variable._grad_dtype is not ...:
             self._expect(variable)
+        if not variable._raw.size:
+            OF_EMPTY_LEAVES.add(self)
         if anomaly_mode.MODE.enabled:
             anomaly_mode.note(self)
 
