@@ -210,21 +210,21 @@ def cross_entropy(
 
 
 def _check_linear(input, linear_weight, linear_bias) -> None:
-    shape, weights = tuple(input._raw.shape), tuple(linear_weight._raw.shape)
-    if len(shape) not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {len(shape)}")
-    if len(weights) < 2:
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
         raise RuntimeError(
-            f"expected linear_weight with dimensionality at least 2, got {len(weights)}"
+            f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}"
         )
+    shape, weights = tuple(input.shape), tuple(linear_weight.shape)
     if shape[-1] != weights[-1]:
         raise RuntimeError(
             "expected equal input and linear_weight last dimensions (in_features), got "
             f"{shape[-1]} and {weights[-1]}, respectively"
         )
-    if linear_bias is not None and tuple(linear_bias._raw.shape) != weights[:-1]:
+    if linear_bias is not None and tuple(linear_bias.shape) != weights[:-1]:
         raise RuntimeError(
-            f"expected linear_bias shape {weights[:-1]}, got {tuple(linear_bias._raw.shape)}"
+            f"expected linear_bias shape {weights[:-1]}, got {tuple(linear_bias.shape)}"
         )
     if len(weights) > 2 and len(shape) == 1:
         raise RuntimeError(
@@ -253,9 +253,9 @@ def linear_cross_entropy(
     probabilities; other errors as `linear` and `cross_entropy`.
     """
     _check_linear(input, linear_weight, linear_bias)
-    shape, weights = input._raw.shape, linear_weight._raw.shape
+    shape, weights = input.shape, linear_weight.shape
     logits_shape = (*shape[:-1], *weights[:-1])
-    if tuple(target._raw.shape) == logits_shape and ignore_index is not None:
+    if target.shape == logits_shape and ignore_index is not None:
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     if len(weights) > 2:
         rows = math.prod(weights[:-1])

@@ -220,8 +220,8 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
         query, key, value = (tensor.to(float32) for tensor in (query, key, value))
     root = math.sqrt(_scale(scale, query._raw))
     scaled = tensor_ops.mul_scalar if kind.category >= FLOATING else FUNCTIONS["mul"]  # promotes
-    query, key = (scaled(t, root) for t in (query, key.transpose(-2, -1)))
-    scores = FUNCTIONS["matmul"](query, key)
+    query = scaled(query, root)  # before the key is transposed, in the order of torch's nodes
+    scores = FUNCTIONS["matmul"](query, scaled(key.transpose(-2, -1), root))
     if mask is not None:
         scores.add_(_added_mask(mask, query))
     weights = safe_softmax(scores, -1)

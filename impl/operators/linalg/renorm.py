@@ -21,6 +21,11 @@ def _accumulation(kind):
     return accumulate_dtype(kind) if kind in REDUCED else kind
 
 
+def _accumulation_in_backward(kind):
+    """That of the formula, which is double precision for single, as ATen accumulates on the CPU."""
+    return _accumulation(kind) if kind in REDUCED else np.result_type(kind, np.float64)
+
+
 def _require_real(name: str, value) -> None:
     if isinstance(value, (complex, np.complexfloating)):
         raise RuntimeError(f"renorm: {name} must be real-valued")
@@ -61,7 +66,7 @@ def renorm(self: Array, p, dim, maxnorm) -> Array:
 
 def _renorm_backward(F, grad, value, p, dim, maxnorm):
     axes = _other_dims(value.ndim, dim)
-    kind = BY_NUMPY[_accumulation(F.dtype_of(grad))]
+    kind = BY_NUMPY[_accumulation_in_backward(F.dtype_of(grad))]
     length = F.vector_norm_dims(value, p, axes, True, kind)
     along = F.sum_dim(F.conj(value) * grad, axes, True, kind)
     if F.is_complex(value):

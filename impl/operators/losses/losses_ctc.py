@@ -17,7 +17,11 @@ from impl.core.state import STATE
 from impl.dispatch import forward_rules
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.not_implemented import no_derivative, require_full_precision
+from impl.dispatch.not_implemented import (
+    no_derivative,
+    refuse_gradient,
+    require_full_precision,
+)
 from impl.operators.losses.losses import MEAN, NONE, SUM
 from impl.tensor.tensor import Tensor, new
 
@@ -242,6 +246,9 @@ def ctc_loss(
     """
     if STATE.transforms:  # for whose tensors torch looks at the lengths in the kernel
         forward_rules.refuse(ctc_loss_forward, (log_probs, None, (), (), blank, zero_infinity))
+    if STATE.transforms or STATE.before_write is not None:  # and in a dispatch mode, too
+        for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+            refuse_gradient("_ctc_loss", name, given if isinstance(given, Tensor) else None)
     inputs = _lengths("input_lengths", input_lengths)
     goals = _lengths("target_lengths", target_lengths)
     batched = log_probs._raw.ndim == 3

@@ -13,6 +13,7 @@ from impl.core.inference_mode import refuses
 from impl.core.messages import NEGATE_BOOL
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
+from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import (
     no_derivative,
     refuse_complex,
@@ -139,7 +140,12 @@ def _excess(self, target, margin):
     return np.where(excess > 0, excess, 0), places
 
 
-def _checked_target(self, target, weight):
+def _of_nothing(self, target, reduction):
+    """The loss of no scores, of which torch looks at no dtype and whose sum it leaves unset."""
+    return np.zeros(target.shape if reduction == NONE else (), self.dtype)
+
+
+def _check_target(self, target, weight) -> None:
     _check_scores(self)
     rows = _rows(self)
     if target.ndim > 1 or target.size != rows.shape[0]:
@@ -152,21 +158,34 @@ def _checked_target(self, target, weight):
         raise RuntimeError(
             f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}"
         )
+
+
+def _right_ones(self, target, weight):
     require_full_precision(self, "multi_margin_loss_cpu_kernel")
     require_scalar_type(target, np.dtype(np.int64))
     if weight is not None:
         require_scalar_type(weight, self.dtype)
-    if ((target < 0) | (target >= rows.shape[1])).any():
+    if ((target < 0) | (target >= _rows(self).shape[1])).any():
         raise RuntimeError("target out of range")
     return target.reshape(-1)
 
 
-@operator(function=False, method=False, numbers=False, autocast="fp32", batching="fallback")
+@operator(
+    function=False,
+    method=False,
+    numbers=False,
+    autocast="fp32",
+    complex=NoComplex(derivative="multi_margin_loss"),
+    batching="fallback",
+)
 def multi_margin_loss(
     self: Array, target: Array, p, margin, weight: Array | None, reduction
 ) -> Array:
     """For each row the mean over the wrong classes of max(0, margin - right + wrong) ** p."""
-    right = _checked_target(self, target, weight)
+    _check_target(self, target, weight)
+    if not self.size:
+        return _of_nothing(self, target, reduction)
+    right = _right_ones(self, target, weight)
     check_numbers(self.dtype, margin)
     excess, _ = _excess(self, right, margin)
     losses = (excess if p == 1 else excess * excess).sum(1)
@@ -181,7 +200,10 @@ def multi_margin_loss_backward(
     grad_output: Array, self: Array, target: Array, p, margin, weight: Array | None, reduction
 ) -> Array:
     """The gradient of a multi-class margin loss, of the input's shape and dtype."""
-    target = _checked_target(self, target, weight)
+    _check_target(self, target, weight)
+    if not self.size:
+        return np.empty(self.shape, self.dtype)
+    target = _right_ones(self, target, weight)
     excess, places = _excess(self, target, margin)
     slope = (excess > 0).astype(excess.dtype) if p == 1 else 2 * excess
     if weight is not None:
@@ -215,6 +237,7 @@ def _right_classes(self, target):
 
 
 def _check_listed(self, target, argument: int) -> None:
+    """Raise RuntimeError for a target of another shape, or with classes out of range."""
     _check_scores(self)
     vectors = self.ndim < 2 and target.ndim < 2 and self.size == target.size
     if self.shape != target.shape and not vectors:
@@ -243,14 +266,15 @@ def _shortfall(self, target, listed, right):
     method=False,
     numbers=False,
     autocast="fp32",
+    complex=NoComplex(derivative="multilabel_margin_loss_forward"),
     torch_name="multilabel_margin_loss",
 )
 def multilabel_margin_loss_forward(self: Array, target: Array, reduction) -> tuple:
     """The mean of max(0, 1 - right + wrong) over pairs of classes, and which ones are right."""
     _check_listed(self, target, 2)
+    if not self.size:
+        return _of_nothing(self, target[..., 0], reduction), np.empty(target.shape, self.dtype)
     require_full_precision(self, "multilabel_margin_loss_forward_out_frame")
-    if not target.size:
-        target = target.astype(np.int64)  # of which torch reads nothing
     require_scalar_type(target, np.dtype(np.int64))
     listed, right = _right_classes(self, target)
     short = _shortfall(self, target, listed, right)
@@ -265,6 +289,8 @@ def multilabel_margin_loss_backward(
 ) -> Array:
     """The gradient of a multi-label margin loss, of the input's shape and dtype."""
     _check_listed(self, target, 3)
+    if not self.size:
+        return np.empty(self.shape, self.dtype)
     require_scalar_type(target, np.dtype(np.int64))
     require_scalar_type(is_target, self.dtype)
     listed, _ = _right_classes(self, target)

@@ -103,9 +103,12 @@ def permutation(dims, ndim: int) -> list[int]:
             f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not "
             f"equal to len(dims) = {len(dims)}"
         )
-    order = [wrap_dim(d, ndim) for d in dims]
-    if len(set(order)) != ndim:
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    order: list[int] = []
+    for one in dims:
+        dim = wrap_dim(one, ndim)
+        if dim in order:
+            raise RuntimeError("permute(): duplicate dims are not allowed.")
+        order.append(dim)
     return order
 
 
