@@ -68,6 +68,7 @@ class LevelWrite:
             if not (self.directly or op.forward_writes):
                 args = (target.clone(), *args[1:])
                 if self.keeps_own and self.own is not None:
+                    forward_grad.check_size(target, self.own)  # as of a copy of both
                     tangents[0] = self.own.clone()
         self.call = ForwardCall(op, args, tangents, written=True)
         if isinstance(rule, Unsupported) and rule.text == messages.FORWARD_UNKNOWN:

@@ -198,7 +198,8 @@ class Adamax(UpdateRule):
             exp_avg.lerp_(grad, 1 - beta1)
             norm = grad.abs().add_(group["eps"])
             if group["differentiable"]:
-                exp_inf.copy_(FUNCTIONS["stack"]([exp_inf.mul_(beta2), norm]).amax(0))
+                pair = [exp_inf.mul_(beta2).unsqueeze(0), norm.unsqueeze_(0)]
+                exp_inf.copy_(FUNCTIONS["cat"](pair, 0).amax(0))
             else:
                 FUNCTIONS["maximum"](exp_inf.mul_(beta2), norm, out=exp_inf)
             step_size = group["lr"] / (1 - beta1 ** step.item())

@@ -159,6 +159,8 @@ class Optimizer(Hooked):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero in place."""
+        # The truth of the options by which torch sets them together, which may raise.
+        bool(self.defaults.get("foreach") or self.defaults.get("fused"))
         for param in chain.from_iterable(group["params"] for group in self.param_groups):
             gradient = param._own_grad
             if gradient is None:

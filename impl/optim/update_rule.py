@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from impl.core.dtypes import FLOATING, REDUCED, dtype, float32, float64, get_default_dtype
+import numpy as np
+
+from impl.core.dtypes import (
+    FLOATING,
+    REDUCED,
+    dtype,
+    float32,
+    float64,
+    get_default_dtype,
+    python_number,
+)
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.factories import creation
@@ -38,7 +48,11 @@ def one(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
 
 def filled(like: Tensor, value) -> Tensor:
     """A tensor of one number; of a complex tensor both parts are that number."""
-    return FUNCTIONS["full_like"](like, complex(value, value) if like.is_complex() else value)
+    if like.is_complex():
+        value = complex(value, value)
+    elif isinstance(value, np.generic):
+        value = python_number(value)
+    return FUNCTIONS["full_like"](like, value)
 
 
 class Kept(NamedTuple):

@@ -176,6 +176,16 @@ def tangents(tensor: Tensor) -> dict[Level, Tensor]:
     return {level: tangent for level, tangent in pairs if tangent is not None}
 
 
+def check_size(tensor: Tensor, tangent: Tensor) -> None:
+    """Raise RuntimeError for a tangent of another shape."""
+    if tensor._raw.shape != tangent._raw.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor._raw.shape)} while the "
+            f"given forward gradient is of size {list(tangent._raw.shape)}."
+        )
+
+
 def set_fw_grad(tensor: Tensor, tangent: Tensor, written: bool = False) -> None:
     """Set the tangent of a tensor that has none; copied if its memory layout differs.
 
@@ -188,12 +198,7 @@ def set_fw_grad(tensor: Tensor, tangent: Tensor, written: bool = False) -> None:
             "Setting a forward grad that itself has a forward gradient at the same level0 is not "
             "supported."
         )
-    if tensor._raw.shape != tangent._raw.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original "
-            f"Tensor, this is not supported. Tensor is of size {list(tensor._raw.shape)} while the "
-            f"given forward gradient is of size {list(tangent._raw.shape)}."
-        )
+    check_size(tensor, tangent)
     base = tensor._view.forward_base if written and tensor._view is not None else None
     if base is not None and fw_grad(base) is None:
         if _alike(tangent, base) and _alike(tangent, tensor):

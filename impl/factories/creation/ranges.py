@@ -23,9 +23,12 @@ from impl.tensor.write import resize
 
 def _fill_range(out: Tensor, value) -> None:
     """Store the numbers in `out`, which keeps its shape if it has as many elements. Raises
-    RuntimeError for an expanded one."""
-    check_overlap(out)
-    fill_out(out, value.reshape(out._raw.shape) if out._raw.size == value.size else value)
+    RuntimeError for an expanded one, unless one number is stored."""
+    if out._raw.size != value.size:
+        resize(out, value.shape)
+    if value.size != 1:
+        check_overlap(out)
+    fill_out(out, value.reshape(out._raw.shape))
 
 
 def fill_arange(out: Tensor, value) -> None:
