@@ -281,3 +281,20 @@ def test_products_compute_in_the_dtype_of_autocast():
         assert impl.sparse.mm(matrix, matrix).dtype is impl.float32
         with pytest.raises(NotImplementedError, match="sparse_matmul"):
             impl.mm(matrix, matrix)
+
+
+@pytest.mark.parametrize("columns", [0, 3])
+def test_a_sparse_gradient_beside_one_without_elements_is_kept_as_it_is(columns):
+    """Such a pass runs on tensors: the first gradient is taken over, and later ones are added."""
+
+    def kept(lib):
+        table = lib.zeros(2, columns, requires_grad=True)
+        other = lib.zeros(0, requires_grad=True)
+        shown = []
+        for sparse in (True, True, False, True):
+            rows = lib.nn.functional.embedding(lib.tensor([[0, 1, 1]]), table, sparse=sparse)
+            (rows.sum() + other.sum()).backward()
+            shown.append((str(table.grad.layout), table.grad._version))
+        return shown, table.grad.tolist()
+
+    assert kept(impl) == kept(pytest.importorskip("torch"))

@@ -139,12 +139,17 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
 
     Tangents survive an addition but not the first assignment, which detaches.
     """
-    if leaf._own_grad is not None:
-        leaf._own_grad.add_(gradient)
-        _warn_of_layout(leaf)
+    held = leaf._own_grad
+    if held is not None:
+        if held.is_sparse and not gradient.is_sparse:
+            leaf._own_grad = gradient + held
+        else:
+            held.add_(gradient)
+            _warn_of_layout(leaf)
         return
-    if is_unshared(gradient, frames=2) and _obeys(
-        gradient._raw.shape, gradient.stride(), leaf._raw.shape, leaf.stride()
+    own = is_unshared(gradient, frames=2)
+    if gradient.is_sparse or (
+        own and _obeys(gradient._raw.shape, gradient.stride(), leaf._raw.shape, leaf.stride())
     ):
         leaf._own_grad = gradient.detach()
     else:
