@@ -90,7 +90,8 @@ def run_backward(
     if form is None:
         # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
         on_tensors = STATE.batched or any(
-            c is not None and (not c._raw.size or is_meta(c._raw)) for c in cotangents
+            c is not None and (not c._raw.size or is_meta(c._raw) or _keeps_memory(tensor, c))
+            for tensor, c in zip(tensors, cotangents, strict=True)
         )
         if (ALIVE or OF_EMPTY_LEAVES) and not on_tensors:
             edges = [edge_of(tensor) for tensor in tensors]
@@ -102,6 +103,15 @@ def run_backward(
     return (
         _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
     )
+
+
+def _keeps_memory(tensor, cotangent: Tensor) -> bool:
+    """Whether the gradient of a root lies in memory as its cotangent does, where that is not as an
+    array would."""
+    if not (cotangent._offset or cotangent._strides):
+        return False
+    edge = edge_of(tensor)
+    return edge is not None and edge[0]._keeps_memory
 
 
 def _meets_classes(nodes: Iterable[Node], gradients) -> bool:

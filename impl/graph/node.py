@@ -59,6 +59,7 @@ class Node:
     _post_hooks: Any = None
     _makes_gradient = False  # whether no outgoing gradient aliases an incoming one
     _tangents: Any = None  # {level: {output number: tangent}} of saved outputs; see `note_on_node`
+    _keeps_memory = False  # whether outgoing gradients lie in memory as incoming ones do
     _versions: Any = None  # {edge: version} of outgoing gradients that the formula wrote in place
 
     def __dir__(self):

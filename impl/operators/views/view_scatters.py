@@ -73,9 +73,13 @@ def _written_in_clone(self, src, view, *place):
 
 
 class _Scatter(Operator):
-    """A primitive whose result lies in memory as its first argument does."""
+    """A primitive whose result, and its gradient, lie in memory as the first argument does."""
 
     fast_path = None
+
+    def __init__(self, *args, **settings) -> None:
+        super().__init__(*args, **settings)
+        self.node_class._keeps_memory = True
 
     def _output(self, raw, raws, strided: bool, args) -> Tensor:
         result = _with_its_memory(args[0])
