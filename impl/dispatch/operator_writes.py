@@ -349,6 +349,9 @@ class OperatorWrites(OutputLayout):
             written = getattr(error, "written", None)
             if written is not None and np.shape(written) == target._raw.shape:  # until there
                 target._array()[...] = written
+            values, reached = getattr(error, "computed", (None, None))
+            if values is not None and values.dtype == target._raw.dtype:
+                np.copyto(target._array(), values, where=reached)
             raise
 
     def _fit_before_kernel(self, target: Tensor, shape, present) -> None:

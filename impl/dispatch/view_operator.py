@@ -71,16 +71,19 @@ class ViewOperator(Operator):
                 return tuple(results) if self.multiple else results[0]
             if results[0]._raw.dtype not in DIFFERENTIABLE:
                 refuse_integer_input((tensor,), results[0].dtype)
-            every = (tensor, *args)
-            node = self.node(every, results, 1, (gradient_edge(tensor),))
-            node._set_input_metadata(results)
-            for number, result in enumerate(results):
-                result._node = node
-                result._nr = number
-            if STATE.node_creation_hooks:
-                created(node)
+            self.record_views((tensor, *args), results)
         forward_rules.propagate(self, (tensor, *args), results)
         return tuple(results) if self.multiple else results[0]
+
+    def record_views(self, args, results) -> None:
+        """Give views their node."""
+        node = self.node(args, results, 1, (gradient_edge(args[0]),))
+        node._set_input_metadata(results)
+        for number, result in enumerate(results):
+            result._node = node
+            result._nr = number
+        if STATE.node_creation_hooks:
+            created(node)
 
     def _viewed_by_handler(self, tensor: Tensor, args) -> list[Tensor]:
         """The tensors that a handler returned, as views, without nodes yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from impl.core.named_types import type_name
-from impl.core.registry import tensor_ops
+from impl.core.registry import OPERATORS, tensor_ops
 from impl.core.state import STATE
 from impl.graph.edge import gradient_edge
 from impl.graph.node import Node
@@ -26,7 +26,10 @@ def make_dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
             f"same level {level} is not supported."
         )
-    dual = unrelated(tensor_ops.view(primal, primal._raw.shape))
+    args = primal, primal._raw.shape
+    dual = unrelated(tensor_ops.view(*args))
+    if primal._inference and STATE.enabled and requires_grad(primal):  # not recorded by `view`
+        OPERATORS["view"].record_views(args, (dual,))
     if dual._strides != primal._strides:  # `view` changes strides of dimensions of size one
         dual._raw, dual._strides = primal._raw[...], primal._strides
     if level != 0:

@@ -91,10 +91,11 @@ def _kind(value) -> str:
 def _integer_quotient(a, b, rounding_mode):
     name = "div_trunc_cpu" if rounding_mode == "trunc" else "div_floor_cpu"
     refuse_bool(a if hasattr(a, "dtype") else b, name)
-    _check_divisor(a, b)
+    return _of_integers(np.floor_divide if rounding_mode == "floor" else _truncated, a, b)
+
+
+def _truncated(a, b):
     down = np.floor_divide(a, b)
-    if rounding_mode == "floor":
-        return down
     return down + ((down < 0) & (down * b != a)).astype(down.dtype)
 
 
@@ -206,28 +207,35 @@ publish(
 
 
 def _fmod(a, b):
-    _check_modulus(a, b, "fmod_cpu")
-    return np.fmod(a, b)
+    return _modulus(np.fmod, a, b, "fmod_cpu")
 
 
 def _remainder(a, b):
-    _check_modulus(a, b, "remainder_cpu")
+    return _modulus(_with_sign_of_divisor, a, b, "remainder_cpu")
+
+
+def _with_sign_of_divisor(a, b):
     rest = np.fmod(a, b)
     return np.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest).astype(rest.dtype)
 
 
-def _check_modulus(a, b, kernel: str) -> None:
+def _modulus(compute, a, b, kernel: str):
     if _kind(a) in "iub" and _kind(b) in "iub":
         refuse_bool(a if hasattr(a, "dtype") else b, kernel)
-        _check_divisor(a, b)
+        return _of_integers(compute, a, b)
+    return compute(a, b)
 
 
-def _check_divisor(a, b) -> None:
-    """Raise RuntimeError if an integer is divided by zero, and before that for two shapes that do
-    not fit."""
-    if np.size(a) and not np.all(b):
-        broadcast_shapes(np.shape(a), np.shape(b))
-        raise RuntimeError("ZeroDivisionError")
+def _of_integers(compute, a, b):
+    """The result for integers. Raises RuntimeError for a zero divisor, whose `computed` are results
+    and whether each comes before it, and before that for two shapes that do not fit."""
+    if not np.size(a) or np.all(b):
+        return compute(a, b)
+    zero = np.broadcast_to(np.equal(b, 0), broadcast_shapes(np.shape(a), np.shape(b)))
+    reached = ~np.logical_or.accumulate(zero.reshape(-1)).reshape(zero.shape)
+    error = RuntimeError("ZeroDivisionError")
+    error.computed = compute(a, np.where(zero, 1, b).astype(np.asarray(b).dtype)), reached  # type: ignore[attr-defined]
+    raise error
 
 
 fmod = _pair("fmod", "FmodBackward1", _fmod, "fmod_cpu")
