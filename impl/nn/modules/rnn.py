@@ -64,7 +64,7 @@ class RNNBase(_Recurrent):
         _check_dropout(dropout, num_layers)
         _check_kinds(bool, bias=bias, batch_first=batch_first)
         _check_sizes(input_size, hidden_size, num_layers, proj_size)
-        if mode not in _GATES:
+        if not isinstance(mode, str) or mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
         self._names: list[list[str]] = []
         for layer in range(num_layers):

@@ -178,7 +178,7 @@ def rrelu_with_noise_backward(
 def _rrelu_layouts(args):
     grad_output, self, noise, _, _, training, _ = args
     if training:
-        return [(t._raw.shape, t.stride()) for t in (grad_output, noise)]
+        return [(t._raw.shape, t.stride()) for t in (noise, grad_output)]
     return laid_out_as_self((grad_output, self))
 
 

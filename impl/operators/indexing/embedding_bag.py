@@ -97,7 +97,9 @@ def _check(
 
 
 def _bags(indices, offsets, count: int) -> np.ndarray:
-    """The bag of each index."""
+    """The bag of each index; -1 if there is none."""
+    if not count:
+        return np.full(indices.size, -1)
     ends = np.append(offsets[1:count], indices.size)
     return np.repeat(np.arange(count), ends - offsets[:count])
 
@@ -143,7 +145,7 @@ def embedding_bag_op(
     _check(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     count = offsets.size - 1 if include_last_offset else offsets.size
     bags = _bags(indices, offsets, count)
-    kept = indices != padding_idx
+    kept = (indices != padding_idx) & (bags >= 0)
     wide = widened(weight)
     sizes = np.bincount(bags[kept], minlength=count).astype(indices.dtype)
     if mode == _MAX:
@@ -152,7 +154,7 @@ def embedding_bag_op(
     shares = np.ones(indices.size, wide.dtype)
     if per_sample_weights is not None:
         shares = widened(per_sample_weights)
-    rows = wide.strides[1] == wide.itemsize
+    rows = not wide.size or wide.strides[1] == wide.itemsize
     if mode != _MEAN and padding_idx < 0 and wide.dtype == np.float32 and rows:
         bags = bags[:0]  # torch's kernel for this case leaves offset2bag empty
     where_from = _bags(indices, offsets, count)

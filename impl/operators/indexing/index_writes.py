@@ -201,12 +201,11 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
             f"{_legacy(self)} and (source) {_legacy(source)}"
         )
     slice_shape, other = _without(self.shape, dim), _without(source.shape, dim)
-    if self.ndim and source.ndim and slice_shape != other:
-        where = next(d for d, (a, b) in enumerate(zip(slice_shape, other, strict=True)) if a != b)
+    if slice_shape != other:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
             f"slice shape: {' '.join(map(str, slice_shape))} at dimension {dim} and source slice "
-            f"shape: {' '.join(map(str, other))} at dimension {0 if where is None else dim}."
+            f"shape: {' '.join(map(str, other))} at dimension 0."
         )
     count = source.shape[dim] if source.ndim else 1
     if index.size != count:

@@ -403,7 +403,8 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Ar
     same_batch_dtypes(batch1, batch2)
     no_bool("baddbmm", batch1, batch2)
     blas = "" if is_small(batch1, batch2) else _blas_of(self.dtype)
-    return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2), blas)
+    result = _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2), blas)
+    return result if result.size else np.empty(result.shape, batch2.dtype)
 
 
 def _baddbmm_base(self, batch1, batch2):

@@ -120,7 +120,7 @@ def _widened(limit: float, dtype: np.dtype) -> tuple[float, float]:
     """The limits 1 around one number, and not the number itself where it is so large that
     float or double round back to it."""
     low, high = limit - 1, limit + 1
-    if dtype in REDUCED:
+    if dtype in REDUCED or dtype.kind != "f":  # which is refused later
         return low, high
     most = np.finfo(dtype).max
     number = dtype.type(limit)
