@@ -111,7 +111,110 @@ with torch.autograd.graph.allow_mutation_on_saved_tensors():
     loss = torch.nn.functional.ctc_loss(p, labels, i, t)
 """
 
+DIVIDED = """
+c = torch.tensor({}, dtype=torch.{})
+d = torch.tensor({})
+c.{}(d{})
+"""
+
+DIVIDED_OUT = """
+o = torch.zeros({}, dtype=torch.{})
+torch.{}(torch.tensor([4, -3, 5]), torch.tensor([3, 0, 2]), out=o)
+"""
+
+SCATTERED = """
+layouts = {{
+    "rows": torch.arange(12.0).view(3, 4),
+    "late": torch.arange(13.0)[1:].view(3, 4),
+    "turned": torch.arange(12.0).view(4, 3).t(),
+    "one": torch.ones(1).expand(3, 4),
+    "shared": torch.arange(12.0).as_strided((3, 4), (1, 1)),
+    "gaps": torch.arange(25.0)[1:].view(3, 8)[:, ::2],
+}}
+x, a = torch.ones(3, 4, requires_grad=True), torch.ones({}, requires_grad=True)
+y = torch.{}(x, a, {})
+found = tuple(torch.autograd.grad(y, [x, a], g, retain_graph=True) for g in layouts.values())
+"""
+
+DUAL = """
+with torch.inference_mode():
+    a = torch.tensor([-1.0], requires_grad={})
+with torch.set_grad_enabled({}), torch.autograd.forward_ad.dual_level():
+    b = torch.autograd.forward_ad.make_dual(a, torch.ones_like(a))
+    c = b * 2
+    t = torch.autograd.forward_ad.unpack_dual(c).tangent
+"""
+
 PROGRAMS = [
+    *(
+        DIVIDED.format(dividend, kind, divisor, write, mode)
+        for write, mode in (
+            ("fmod_", ""),
+            ("remainder_", ""),
+            ("floor_divide_", ""),
+            ("div_", ", rounding_mode='trunc'"),
+        )
+        for dividend, divisor in (
+            ([4, -3, -7, 2], [3, 2, 0, 1]),
+            ([[4, 3], [5, 2]], [3, 0]),
+            ([[4, 3], [5, 2]], 0),
+            ([4, -3], [0, 1]),
+            ([4, -3], [3, -2]),
+        )
+        for kind in ("int64", "int32")
+    ),
+    *(
+        DIVIDED_OUT.format(size, kind, name)
+        for name in ("fmod", "remainder", "floor_divide")
+        for size, kind in ((3, "int64"), (3, "int32"), (3, "float32"))
+    ),
+    *(
+        SCATTERED.format(shape, name, place)
+        for name, shape, place in (
+            ("diagonal_scatter", 3, 0),
+            ("select_scatter", 4, "0, 1"),
+            ("slice_scatter", (1, 4), "0, 1, 2"),
+        )
+    ),
+    *(DUAL.format(flag, grads) for flag in (True, False) for grads in (True, False)),
+    *(
+        f"y = torch.tensor({target}).{name}({dim}, torch.tensor({index}), torch.tensor({source}))"
+        for name in ("index_copy", "index_copy_")
+        for target, dim, index, source in (
+            ([[-1]], 0, 0, 0),
+            ([[-1, 2]], 1, [0], 3),
+            ([[-1, 2]], 1, [0], [[3], [4]]),
+            ([[-1, 2]], 0, [0], [[3, 4, 5]]),
+            ([-1], 0, 0, 0),
+            (-1, 0, [0], [5]),
+        )
+    ),
+    *(
+        f"w = torch.ones(1, {width}, requires_grad=True)\n"
+        f"y = torch.embedding_bag(w, torch.tensor([0]), torch.tensor([0]), mode={mode}, "
+        "include_last_offset=True)"
+        for width in (0, 2)
+        for mode in (0, 1)
+    ),
+    *(
+        f"y = torch.histc(torch.ones({size}, dtype=torch.{kind}))"
+        for size in (0, 2)
+        for kind in ("bool", "int64", "float64")
+    ),
+    *(
+        f"y = torch.baddbmm(torch.tensor(1, dtype=torch.{first}), torch.zeros(0, 5, 5, "
+        f"dtype=torch.{first}), torch.zeros(0, 5, 2, dtype=torch.{second}))"
+        for first, second in (("float32", "float64"), ("complex64", "float16"))
+    ),
+    *(
+        f"torch.manual_seed(0)\nx = -{value}.requires_grad_()\n"
+        f"y = torch.nn.functional.rrelu(x, training={training})\n"
+        f"strides = torch.autograd.grad(y, [x], {gradient})[0].stride()\ny = x = None\n"
+        for value in ("torch.ones(3, 4)", "torch.ones(4, 3).t()")
+        for gradient in ("torch.ones(3, 4)", "torch.ones(4, 3).t()")
+        for training in (True, False)
+    ),
+    *(f"m = torch.nn.RNNBase({mode}, 1, 2)" for mode in ("[None]", "{}", "3", "'x'")),
     *(VJP.format(function) for function in PULLED),
     "x = torch.ones(2, requires_grad=True)\n"
     "pull = torch.func.vjp(lambda y: y * y * x, x)[1]\n"
