@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,6 +68,7 @@ class MemoryOverlap:
         resolves: tensors with the conj or neg bit are copied before the operator sees them, so that
             they share nothing.
         copied: the first operand is copied to `out=`, which it must not overlap in part.
+        preceded: the check of the raw arguments that comes before that of the target's memory.
     """
 
     within: bool | tuple[str, str] = False
@@ -75,6 +76,7 @@ class MemoryOverlap:
     operands: Literal["others", "second", "all", "none"] = "others"
     resolves: bool = True
     copied: bool = False
+    preceded: Callable[..., object] | None = None
 
 
 @dataclass(frozen=True)

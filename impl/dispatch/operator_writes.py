@@ -128,6 +128,8 @@ class OperatorWrites(OutputLayout):
         late = memory.disjoint == "late"
         seen = bool(STATE.dispatch_modes or DISPATCHING) and asks(args)
         if not (late or seen):
+            if memory.preceded is not None:
+                memory.preceded(*raws)
             memory_overlap.check_memory(
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )

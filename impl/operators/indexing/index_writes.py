@@ -170,7 +170,11 @@ index_add.forward("linear")
     writes=1,
     copies=0,
     numbers=False,
-    memory=MemoryOverlap(disjoint=True, copied=True),
+    memory=MemoryOverlap(
+        disjoint=True,
+        copied=True,
+        preceded=lambda self, dim, index, source: wrap_dim(dim, self.ndim),
+    ),
 )
 def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     """A copy with the slices of `source` written at `index` along `dim` (torch.index_copy).
@@ -239,9 +243,21 @@ index_copy.gradient(
 index_copy.forward("reapplied")
 
 
-def _check_filled(self, index, value) -> None:
+def _check_index_of_fill(self, dim, index, value) -> None:
     if index.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+
+
+_MEMORY_OF_FILL = MemoryOverlap(
+    within=("index_fill_", "tensor[mask] = scalar"),
+    disjoint=True,
+    operands="second",
+    preceded=_check_index_of_fill,
+)
+
+
+def _check_filled(self, dim, index, value) -> None:
+    _check_index_of_fill(self, dim, index, value)
     if _loses_imaginary_part(self, value):
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
@@ -253,8 +269,9 @@ def _loses_imaginary_part(self, value) -> bool:
     return complex_value and self.dtype.kind != "c"
 
 
-def _filled_at(self, dim, index, value):
-    _check_filled(self, index, value)
+def filled_at(self, dim, index, value):
+    """A copy with the slices at `index` filled with a number (see `index_fill`)."""
+    _check_filled(self, dim, index, value)
     dim = wrap_dim(dim, self.ndim)
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
@@ -277,12 +294,10 @@ def _filled_at(self, dim, index, value):
     node="IndexFillBackward0",
     fresh=True,
     numbers=False,
-    memory=MemoryOverlap(
-        within=("index_fill_", "tensor[mask] = scalar"), disjoint=True, operands="second"
-    ),
+    memory=_MEMORY_OF_FILL,
 )
 def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
-    return _filled_at(self, dim, index, value)
+    return filled_at(self, dim, index, value)
 
 
 @operator(
@@ -291,12 +306,10 @@ def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
     node="IndexFillBackward1",
     fresh=True,
     numbers=False,
-    memory=MemoryOverlap(
-        within=("index_fill_", "tensor[mask] = scalar"), disjoint=True, operands="second"
-    ),
+    memory=_MEMORY_OF_FILL,
 )
 def index_fill_tensor(self: Array, dim, index: Array, value: Array) -> Array:
-    return _filled_at(self, dim, index, np.asarray(value)[()])
+    return filled_at(self, dim, index, np.asarray(value)[()])
 
 
 def _distinct(F, grad, dim, index):
@@ -318,9 +331,8 @@ index_fill_tensor.forward("reapplied")
 def _check_restrided(self, dim, index) -> None:
     """Raise RuntimeError for indices into a dimension without elements, as torch does when it
     views the tensor with that dimension's size as many as there are indices."""
-    dim = wrap_dim(dim, self._raw.ndim)
     shape, strides = [*self._raw.shape], [*self.stride()]
-    if shape and not shape[dim] and index._raw.ndim < 2:
+    if -len(shape) <= dim < len(shape) and not shape[dim] and index._raw.ndim < 2:
         shape[dim], strides[dim] = index._raw.size, 0
         check_bounds(self, Geometry(tuple(shape), tuple(strides), self._offset))
 

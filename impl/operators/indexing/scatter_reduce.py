@@ -9,6 +9,7 @@ second (scatter_reduce_backward).
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,14 @@ from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex, not_implemented
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import with_dims
-from impl.operators.indexing.index_writes import check_in_self, check_slices, slices, stopped_slices
+from impl.operators.indexing.index_writes import (
+    check_in_self,
+    check_slices,
+    filled_at,
+    slices,
+    stopped_slices,
+)
+from impl.operators.indexing.out_of_range import set_at
 from impl.operators.indexing.scattering import check_scatter, scatter_meta, scattered
 
 _EXTREMA = {"amax": np.maximum, "amin": np.minimum}
@@ -32,31 +40,36 @@ _ALIASES = {"max": "amax", "min": "amin"}
 
 
 def _identity(dtype: np.dtype, reduce: str):
-    """The identity of a reduction, its initial value where `include_self` is false."""
+    """The identity of a reduction, the number that stands first where `include_self` is false."""
     if reduce not in _EXTREMA:
-        return dtype.type(reduce == "prod")
+        return int(reduce == "prod")
     if dtype.kind == "b":
         return reduce == "amin"
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return limits.min if reduce == "amax" else limits.max
-    return dtype.type(-np.inf if reduce == "amax" else np.inf)
+    return -math.inf if reduce == "amax" else math.inf
 
 
-def _reduced_at(target, key, values, reduce: str, include_self: bool):
-    """The target with values reduced into the positions of `key`."""
-    if not include_self:
-        target[key] = _identity(target.dtype, reduce)
+def _reduced_at(target, key, values, reduce: str):
+    """The target with values reduced into the positions of `key`: of a mean, the sum."""
     if reduce == "prod":
         return combine_at(np.multiply, target, key, values)
     if reduce in _EXTREMA:
         return combine_at(_EXTREMA[reduce], target, key, values)
-    total = add_at(target, key, values)
-    if reduce == "sum":
-        return total
+    return add_at(target, key, values)
+
+
+def _counted_at(target, key, values, include_self: bool):
+    """The numbers of the elements of `target` among which a mean at `key` divides the sum."""
     counts = np.full(target.shape, int(include_self))
     np.add.at(counts, key, 1)
-    counts = np.maximum(counts, 1)
+    return np.maximum(counts, 1)
+
+
+def _divided(total, counts):
+    if total.dtype.kind == "b":
+        raise not_implemented("div_floor_cpu", BY_NUMPY[total.dtype])
     if total.dtype.kind in "iu":
         return total // counts.astype(total.dtype)
     return total / counts.astype(total.real.dtype)
@@ -94,17 +107,24 @@ def scatter_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     _check_kernel(self, reduce, f"scatter_gather_tensor_cpu_reduce_{reduce}")
-    combine = functools.partial(_reduced_at, reduce=reduce, include_self=include_self)
-    return scattered(self, dim, index, src, combine)
+    if not include_self:
+        self = scattered(self, dim, index, _identity(self.dtype, reduce), set_at)
+    result = scattered(self, dim, index, src, functools.partial(_reduced_at, reduce=reduce))
+    if reduce != "mean":
+        return result
+    count = functools.partial(_counted_at, include_self=include_self)
+    return _divided(result, scattered(self, dim, index, src, count))
 
 
-def _check_reduction(reduce: str) -> None:
-    """Raise RuntimeError for a name of no reduction of index_reduce."""
+def _check_reduced(self, dim, index, source, reduce: str, include_self) -> int:
+    """The dimension counted from the front. Raises RuntimeError for a name of no reduction of
+    index_reduce, and as `check_slices` does."""
     if reduce not in ("prod", "mean", *_EXTREMA):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}."
         )
+    return check_slices("index_reduce_", self, dim, index, source)
 
 
 @operator(
@@ -114,7 +134,7 @@ def _check_reduction(reduce: str) -> None:
     out=True,
     numbers=False,
     layout_sensitive=True,
-    memory=MemoryOverlap(disjoint="late", copied=True),
+    memory=MemoryOverlap(disjoint=True, copied=True, preceded=_check_reduced),
     batching="fallback",
 )
 def index_reduce(
@@ -126,29 +146,28 @@ def index_reduce(
     Raises RuntimeError for another reduction, an index out of range, and shapes or dtypes that do
     not fit.
     """
-    _check_reduction(reduce)
-    dim = check_slices("index_reduce_", self, dim, index, source)
+    dim = _check_reduced(self, dim, index, source, reduce, include_self)
     warn_after_pass("index_reduce() is in beta and the API may change at any time.", stacklevel=4)
+    if not include_self:
+        if self.dtype.kind in "bc":
+            raise not_implemented("index_reduce_func_exclude_input_init", BY_NUMPY[self.dtype])
+        self = filled_at(self, dim, index.astype(np.int64), _identity(self.dtype, reduce))
     if self.dtype.kind == "c" and reduce in _EXTREMA:
         raise not_implemented(f"{_EXTREMA[reduce].__name__}_cpu", BY_NUMPY[self.dtype])
     result, places = np.array(with_dims(self)), with_dims(index)
     values = with_dims(source)
-    if not include_self:
-        _check_filled(places, dim, result.shape[dim])
-    write = functools.partial(_reduced_at, reduce=reduce, include_self=include_self)
+    write = functools.partial(_reduced_at, reduce=reduce)
     try:
         check_in_self(places, result.shape[dim])
     except IndexError as error:
+        if not result.size:
+            raise
         raise stopped_slices(error, result, dim, places, values, write)  # noqa: B904
-    result = write(result, slices(dim, places), values)
-    return result if self.ndim else result[0]
-
-
-def _check_filled(index, dim: int, size: int) -> None:
-    """Raise IndexError for the index at which the fill with the reduction's identity stops."""
-    wrong = index[(index < -size) | (index >= size)]
-    if wrong.size:
-        raise IndexError(f"index {wrong[0]} is out of bounds for dimension {dim} with size {size}")
+    key = slices(dim, places)
+    total = write(result.copy(), key, values)
+    if reduce == "mean":
+        total = _divided(total, _counted_at(result, key, values, include_self))
+    return total if self.ndim else total[0]
 
 
 # -- derivatives ------------------------------------------------------------------------------
@@ -288,8 +307,7 @@ scatter_reduce.structured(scatter_meta)
 
 @index_reduce.structured
 def _index_reduce_meta(self, dim, index, source, reduce, include_self):
-    _check_reduction(reduce)
-    check_slices("index_reduce_", self, dim, index, source)
+    _check_reduced(self, dim, index, source, reduce, include_self)
     return self.shape, self.dtype
 
 
