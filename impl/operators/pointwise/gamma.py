@@ -11,6 +11,7 @@ import scipy.special
 from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
+from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import (
     not_differentiated,
     refuse_complex,
@@ -18,6 +19,7 @@ from impl.dispatch.not_implemented import (
     require_full_precision,
 )
 from impl.dispatch.overloads import chosen
+from impl.kernels.polygamma import hurwitz_zeta
 from impl.kernels.reduced_precision import at_least_float32, rounded_once, widened
 from impl.tensor.tensor import Tensor, new
 
@@ -29,7 +31,27 @@ def _halves(p: int, dtype) -> np.ndarray:
     return (np.arange(1 - p, 1) / 2).astype(dtype)
 
 
-@operator(promote="float", inplace=True, out=True, batching="pointwise")
+def _check_written(value, p, out=None) -> None:
+    """Raise RuntimeError for integers, in place or in an `out=` of this dtype, that would have to
+    take the logarithm."""
+    _check_dimension(value, p)
+    refuse_complex(value, "arange_cpu")
+    made = BY_NUMPY[value.dtype]
+    made = made if made.category >= FLOATING else get_default_dtype()
+    if BY_NUMPY[out or value.dtype].category < made.category:
+        kind = BY_NUMPY[value.dtype].legacy
+        raise RuntimeError(
+            f"mvlgamma: result type {kind} can't be cast to the desired output type {made.legacy}"
+        )
+
+
+@operator(
+    promote="float",
+    inplace=True,
+    out=True,
+    batching="pointwise",
+    memory=MemoryOverlap(preceded=_check_written),
+)
 def mvlgamma(self: Array, p) -> Array:
     """The logarithm of the multivariate gamma function of dimension p (torch.mvlgamma).
 
@@ -56,14 +78,7 @@ def _check_dimension(self, p) -> None:
 
 @mvlgamma.checks_out
 def _check_out(out, value, p) -> None:
-    refuse_complex(value, "arange_cpu")
-    made = BY_NUMPY[value.dtype]
-    made = made if made.category >= FLOATING else get_default_dtype()
-    if BY_NUMPY[out].category < made.category:
-        kind = BY_NUMPY[value.dtype].legacy
-        raise RuntimeError(
-            f"mvlgamma: result type {kind} can't be cast to the desired output type {made.legacy}"
-        )
+    _check_written(value, p, out)
 
 
 @formula_operation
@@ -98,7 +113,7 @@ def _zeta(x, q):
     x, q = (np.asarray(value, dtype) for value in (x, q))
     # The last terms of an infinite q are products of zero and infinity.
     endless = np.isposinf(q) & (x > 1)
-    return np.where(endless, dtype.type(np.nan), scipy.special.zeta(x, q)).astype(dtype)[()]
+    return np.where(endless, dtype.type(np.nan), hurwitz_zeta(x, q)).astype(dtype)[()]
 
 
 @operator(**_ZETA)

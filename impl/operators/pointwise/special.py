@@ -12,6 +12,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_floating
 from impl.dispatch.out import named_out
+from impl.kernels import polygamma as polygammas
 from impl.kernels.casting import element
 from impl.kernels.reduced_precision import at_least_float32, rounded_once, rounded_once_in
 from impl.operators.pointwise.unary import unary
@@ -63,15 +64,9 @@ def _lgamma(value):
     return np.where(np.isinf(value), np.inf, result).astype(value.dtype)
 
 
-@at_least_float32
-def _digamma(value):
-    at_zero = np.copysign(np.inf, -value)
-    result = np.where(value == 0, at_zero, scipy.special.digamma(value))
-    below = (value < 0) & (value == np.trunc(value))
-    return np.where(below, np.nan, result).astype(value.dtype)
+_digamma = at_least_float32(polygammas.digamma)
 
 
-@at_least_float32
 def _polygamma(value, n: int):
     if value.dtype.kind == "c":
         kernel = {0: "digamma", 1: "trigamma"}.get(n, "polygamma")
@@ -80,12 +75,11 @@ def _polygamma(value, n: int):
         return _digamma(value)
     if n == 1:
         return _trigamma(value)
-    sign = 1 if n % 2 else -1
-    factorial = math.factorial(n)
-    result = sign * factorial * scipy.special.zeta(n + 1, value)
-    return np.where(value == np.inf, np.nan, result).astype(value.dtype)
+    slopes = polygammas.polygamma(n, value)
+    return np.where(value == np.inf, np.nan, slopes).astype(value.dtype)
 
 
+@at_least_float32
 def _trigamma(value):
     """Reflection below 1/2, six steps of the recurrence, then the asymptotic series.
 
