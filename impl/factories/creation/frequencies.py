@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 import math
 
+import numpy as np
+
 from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size
 from impl.dispatch.record import store_underived
 from impl.factories.creation.options import factory
 from impl.factories.creation.ranges import arange, fill_arange
+from impl.tensor import write
 from impl.tensor.tensor import Tensor
 
 
@@ -31,7 +35,8 @@ def rfftfreq(n, d=1.0, *, dtype=None, out=None):
 def _frequencies(name, n, count, d, dtype, out) -> Tensor:
     if out is not None:
         compute = functools.partial(_frequencies, name, n, count, d, out.dtype, None)
-        return store_underived(f"aten::fft_{name}", (), out, compute, _storing_numbers)
+        storing = functools.partial(_storing_numbers, n, d)
+        return store_underived(f"aten::fft_{name}", (), out, compute, storing)
     dtype = dtype or get_default_dtype()
     if dtype.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
@@ -40,13 +45,31 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
     result = arange(count, dtype=dtype)
     if name == "fftfreq":
         result[(n + 1) // 2 :] -= n
-    step = n * d
-    result = result.mul_(1.0 / step if step else math.copysign(math.inf, step))
+    result = result.mul_(_scale(n, d))
     result._storage.version = 0  # torch fills it below the version counter
     return result
 
 
-def _storing_numbers(name: str, out: Tensor, result: Tensor) -> Tensor:
-    """Store the frequencies as `arange` does, which makes them."""
-    fill_arange(out, result._raw)
+def _scale(n, d) -> float:
+    step = n * d
+    return 1.0 / step if step else math.copysign(math.inf, step)
+
+
+def _storing_numbers(n, d, name: str, out: Tensor, result: Tensor) -> Tensor:
+    """Store the frequencies in an `out=` as `arange` does, by which torch makes them.
+
+    The negative ones of `fftfreq` go to memory that begins at a slice of the first dimension, which
+    is not theirs unless `out` is a contiguous vector.
+    """
+    if name.endswith("rfftfreq"):
+        fill_arange(out, result._raw)
+        return out
+    kind, version = result._raw.dtype, out._storage.version
+    try:
+        fill_arange(out, np.arange(n).astype(kind))
+        below = tensor_ops.slice(out.detach(), 0, (n + 1) // 2, 0)
+        fill_arange(below, np.arange(-(n // 2), 0).astype(kind))
+    finally:
+        out._storage.version = version
+    write.write(out, out._raw * kind.type(_scale(n, d)))
     return out

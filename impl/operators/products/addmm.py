@@ -402,6 +402,9 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Ar
     base = _baddbmm_base(self, batch1, batch2)
     same_batch_dtypes(batch1, batch2)
     no_bool("baddbmm", batch1, batch2)
+    if self.dtype != batch2.dtype:  # of which one has no element, so that the product is zero
+        base = converted(base, batch2.dtype)
+        return _scaled_sum(beta, base, alpha, np.zeros_like(base))
     blas = "" if is_small(batch1, batch2) else _blas_of(self.dtype)
     result = _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2), blas)
     return result if result.size else np.empty(result.shape, batch2.dtype)

@@ -83,8 +83,10 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         fit(out, (bins,))
     values = np.asarray(input._raw)
     low, high = _limits(values, min, max)
-    require_floating(values, "linspace_cpu" if values.dtype == bool else "histogram_cpu")
+    if values.dtype == bool:
+        raise not_implemented("linspace_cpu", BY_NUMPY[values.dtype])
     low, high = storable(low, values.dtype), storable(high, values.dtype)
+    require_floating(values, "histogram_cpu")
     if out is input:
         values = np.zeros_like(values)  # ATen clears the counts before it reads the elements
     within = values[(values >= low) & (values <= high)]
@@ -105,7 +107,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 def _limits(values: np.ndarray, low, high) -> tuple[float, float]:
     if low == high and values.size:
         if BY_NUMPY[values.dtype].category > FLOATING:
-            raise not_implemented("aminmax_cpu", BY_NUMPY[values.dtype])
+            raise TypeError(f"aminmax not implemented for {BY_NUMPY[values.dtype].legacy}")
         low, high = values.min().item(), values.max().item()
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
