@@ -200,3 +200,65 @@ def test_mvlgamma_in_place(kind, p, expanded):
         return (value.expand(3) if expanded else value).mvlgamma_(p)
 
     check(program)
+
+
+# -- sums of products with one rounding ----------------------------------------------------------
+
+FUSED = {
+    "addcmul": lambda t, a, b, c: t.addcmul(a, b, c),
+    "addcmul with a value": lambda t, a, b, c: t.addcmul(a, b, c, value=-0.3),
+    "addcmul broadcast": lambda t, a, b, c: t.addcmul(a, b[:, None], c, value=2),
+    "addcmul_": lambda t, a, b, c: a.addcmul_(b, c, value=-1),
+    "add": lambda t, a, b, c: t.add(a, b, alpha=0.3),
+    "add broadcast": lambda t, a, b, c: t.add(a[:, None], b, alpha=0.3),
+    "add of a number": lambda t, a, b, c: t.add(a, 1.7, alpha=0.3),
+    "add_": lambda t, a, b, c: a.add_(b[:1], alpha=-0.3),
+    "sub": lambda t, a, b, c: t.sub(a, b, alpha=0.3),
+    "rsub": lambda t, a, b, c: t.rsub(a, b, alpha=0.3),
+    "lerp": lambda t, a, b, c: t.lerp(a, b, 0.3),
+    "lerp from the end": lambda t, a, b, c: t.lerp(a, b, 0.7),
+    "lerp by a tensor": lambda t, a, b, c: t.lerp(a, b, c[:, None]),
+    "tanh": lambda t, a, b, c: t.func.vjp(t.tanh, b)[1](a),
+}
+
+
+@pytest.mark.parametrize("fused", FUSED)
+@pytest.mark.parametrize("count", [2, 16])
+def test_a_product_that_is_added_is_not_rounded(fused, count):
+    def program(t):
+        parts = t.arange(1, 3 * count + 1, dtype=t.float32).reciprocal().view(3, count)
+        return FUSED[fused](t, *parts.clone().unbind())
+
+    check(program)
+
+
+@pytest.mark.parametrize("fused", [name for name in FUSED if "lerp" not in name])
+@pytest.mark.parametrize("start", [math.inf, -math.inf, -3e38])
+def test_a_product_that_is_added_does_not_overflow(fused, start):
+    def program(t):
+        parts = t.full((2,), start), t.full((2,), 2e19), t.full((2,), 2e19)
+        return FUSED[fused](t, *parts)
+
+    check(program)
+
+
+# -- bags ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("indices", [[0], [0, 1], []])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("padding_idx", [None, 1])
+def test_an_embedding_bag_without_bags(mode, indices, weighted, padding_idx):
+    def program(t):
+        return t.nn.functional.embedding_bag(
+            t.tensor(indices, dtype=t.int64),
+            t.ones(3, 2, requires_grad=True),
+            t.tensor([0]),
+            mode=mode,
+            include_last_offset=True,
+            per_sample_weights=t.ones(len(indices)) if weighted else None,
+            padding_idx=padding_idx,
+        )
+
+    check(program)
