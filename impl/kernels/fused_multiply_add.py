@@ -40,15 +40,12 @@ def fused(a: np.ndarray, b, c, out: np.ndarray | None = None) -> np.ndarray:
 
 
 def product_plus(a, b, c):
-    """a * b + c of an array and others that broadcast to it: of float32 with the product exact, as
-    a fused operation has it, and a second rounding that is rarely seen; of other dtypes with two
-    roundings."""
+    """a * b + c, broadcast: of float32 with the product exact, as a fused operation has it, and a
+    second rounding that is rarely seen; of other dtypes with two roundings."""
     if a.dtype != np.float32:
         return a * b + c
-    total = a.astype(np.float64)
-    total *= np.asarray(b, np.float64)
-    total += np.asarray(c, np.float64)
-    return total.astype(np.float32)
+    product = np.multiply(a, b, dtype=np.float64)
+    return np.add(c, product, dtype=np.float64).astype(np.float32)
 
 
 def _axpy(a, b, c, out) -> None:

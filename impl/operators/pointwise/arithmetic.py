@@ -32,6 +32,7 @@ from impl.dispatch.definition import Array, alias, formula_operation, function, 
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import storable
+from impl.kernels.fused_multiply_add import product_plus
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor, new
 
@@ -139,6 +140,14 @@ def _multiple(value, alpha, beside):
     return product if product.dtype is dtype else product.astype(dtype)
 
 
+def _plus_multiple(self, other, alpha):
+    """self + alpha * other, rounded once in float32; one of the two may be a Python number."""
+    dtype = getattr(other, "dtype", None) or self.dtype
+    if dtype != np.float32:
+        return self + _multiple(other, alpha, self)
+    return product_plus(np.asarray(other, dtype)[()], dtype.type(alpha), self)
+
+
 # -- addition and subtraction ------------------------------------------------------------------
 
 
@@ -194,7 +203,7 @@ def add(self: Array, other: Array, *, alpha=1) -> Array:
 
     Raises RuntimeError for a floating `alpha` with integers, and a bool one with numbers.
     """
-    return self + other if alpha == 1 else self + _multiple(other, alpha, self)
+    return self + other if alpha == 1 else _plus_multiple(self, other, alpha)
 
 
 @add.on_slow_path
@@ -202,7 +211,7 @@ def _add(self: Array, other: Array, *, alpha=1) -> Array:
     if alpha == 1 and not (_is_complex(self) or _is_complex(other)):
         return self + other
     # torch multiplies complex numbers by an alpha of 1, too: infinite ones have other parts then.
-    return self + _multiple(other, alpha, self)
+    return _plus_multiple(self, other, alpha)
 
 
 def _is_complex(value) -> bool:
@@ -231,14 +240,14 @@ def sub(self: Array, other: Array, *, alpha=1) -> Array:
 
     Raises RuntimeError when an operand is bool.
     """
-    return self - other if alpha == 1 else self - _multiple(other, alpha, self)
+    return self - other if alpha == 1 else _plus_multiple(self, other, -alpha)
 
 
 @sub.on_slow_path
 def _sub(self: Array, other: Array, *, alpha=1) -> Array:
     if alpha == 1 and not (_is_complex(self) or _is_complex(other)):
         return self - other
-    return self + _multiple(other, -alpha, self)
+    return _plus_multiple(self, other, -alpha)
 
 
 @sub.checked
@@ -307,12 +316,12 @@ _subtracting("subtract_", FUNCTIONS["sub_"], sub_number.inplace)
 
 @operator(**_WITH_ALPHA)
 def rsub(self: Array, other: Array, *, alpha=1) -> Array:
-    return other - self if alpha == 1 else other - _multiple(self, alpha, other)
+    return other - self if alpha == 1 else _plus_multiple(other, self, -alpha)
 
 
 @operator(node="RsubBackward1", torch_name="rsub", **_WITH_ALPHA)
 def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
-    return other - self if alpha == 1 else other - _multiple(self, alpha, other)
+    return other - self if alpha == 1 else _plus_multiple(other, self, -alpha)
 
 
 def _rsub(self: Array, other: Array, *, alpha=1) -> Array:

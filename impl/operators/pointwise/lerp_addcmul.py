@@ -11,6 +11,7 @@ from impl.dispatch.formula_helpers import times
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers
 from impl.dispatch.out import refuse_links, same_dtype_out
 from impl.kernels.casting import check_numbers, storable, without_imaginary_part
+from impl.kernels.fused_multiply_add import product_plus
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor
 
@@ -18,7 +19,11 @@ from impl.tensor.tensor import Tensor
 def _between(start, end, weight):
     # Computed from the nearer end, so that weight 1 gives exactly `end` (ATen's lerp).
     step = end - start
-    return np.where(np.abs(weight) < 0.5, start + weight * step, end - step * (1 - weight))
+    if step.dtype != np.float32:
+        return np.where(np.abs(weight) < 0.5, start + weight * step, end - step * (1 - weight))
+    weight = np.asarray(weight, step.dtype)
+    near = np.abs(weight) < 0.5
+    return product_plus(step, np.where(near, weight, weight - 1), np.where(near, start, end))
 
 
 @operator(node="LerpBackward0", elementwise=True, function=False, method=False, torch_name="lerp")
@@ -114,7 +119,7 @@ def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     if self.dtype.kind in "iu":
         value = storable(value, self.dtype)
     value = without_imaginary_part(value, self.dtype)
-    return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
+    return product_plus(tensor1 if value == 1 else value * tensor1, tensor2, self)
 
 
 @addcmul.checked
