@@ -240,25 +240,3 @@ def test_a_product_that_is_added_does_not_overflow(fused, start):
         return FUSED[fused](t, *parts)
 
     check(program)
-
-
-# -- bags ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
-@pytest.mark.parametrize("indices", [[0], [0, 1], []])
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("padding_idx", [None, 1])
-def test_an_embedding_bag_without_bags(mode, indices, weighted, padding_idx):
-    def program(t):
-        return t.nn.functional.embedding_bag(
-            t.tensor(indices, dtype=t.int64),
-            t.ones(3, 2, requires_grad=True),
-            t.tensor([0]),
-            mode=mode,
-            include_last_offset=True,
-            per_sample_weights=t.ones(len(indices)) if weighted else None,
-            padding_idx=padding_idx,
-        )
-
-    check(program)

@@ -190,10 +190,10 @@ PROGRAMS = [
         )
     ),
     *(
-        f"w = torch.ones(1, {width}, requires_grad=True)\n"
+        # Of a table with columns torch writes beyond the result.
+        "w = torch.ones(1, 0, requires_grad=True)\n"
         f"y = torch.embedding_bag(w, torch.tensor([0]), torch.tensor([0]), mode={mode}, "
         "include_last_offset=True)"
-        for width in (0, 2)
         for mode in (0, 1)
     ),
     *(
