@@ -240,3 +240,45 @@ def test_a_product_that_is_added_does_not_overflow(fused, start):
         return FUSED[fused](t, *parts)
 
     check(program)
+
+
+# -- modes and autocast --------------------------------------------------------------------------
+
+COMPOSED = {
+    "pinv": lambda t, x: t.linalg.pinv(x),
+    "pinv of a Hermitian matrix": lambda t, x: t.linalg.pinv(x, hermitian=True),
+    "pinverse": lambda t, x: t.pinverse(x),
+    "multi_dot": lambda t, x: t.linalg.multi_dot([x, x, x]),
+    "bilinear": lambda t, x: t.nn.functional.bilinear(x, x, t.ones(1, 2, 2)),
+    "matrix_rank": lambda t, x: t.linalg.matrix_rank(x, rtol=t.ones(2)),
+}
+
+
+@pytest.mark.parametrize("call", COMPOSED)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_a_mode_and_autocast_make_of_a_composed_operator(call, recorded):
+    def program(t):
+        x = t.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=recorded)
+        with t.autograd.graph.allow_mutation_on_saved_tensors(), t.autocast("cpu"):
+            return COMPOSED[call](t, x).dtype
+
+    check(program)
+
+
+def test_a_handler_runs_without_autocast():
+    def program(t):
+        seen = []
+
+        class Mode(t.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                product = t.ones(2, 2) @ t.ones(2, 2)
+                seen.append((t.is_autocast_enabled("cpu"), product.dtype))
+                return func(*args, **(kwargs or {}))
+
+        x = t.ones(2, 2)
+        with t.autocast("cpu"), Mode():
+            seen.append(x.sin().dtype)
+            seen.append((x @ x).dtype)
+        return seen, t.is_autocast_enabled("cpu"), (x @ x).dtype
+
+    check(program)

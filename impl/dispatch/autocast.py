@@ -163,7 +163,7 @@ def lowering(kernel):
     For what ATen's kernels ask of an operator that autocast concerns.
     """
     kind = STATE.autocast
-    if kind is None:
+    if kind is None or STATE.before_write is not None:  # a mode, in whose handler there is no block
         return kernel
 
     def call(*arrays):

@@ -57,7 +57,8 @@ def dispatched(overload, args: tuple, named: dict | None = None) -> Any:
     """The result for an operator of the innermost mode, or of the first class that is asked and
     takes it over; or of the operator itself, where there is none.
 
-    A mode is not active in its own handler. Raises TypeError where all return NotImplemented.
+    A mode is not active in its own handler, nor is an autocast block. Raises TypeError where all
+    return NotImplemented.
     """
     named = {} if named is None else named
     asked = asked_of((*args, *named.values())) if DISPATCHING else []
@@ -65,11 +66,14 @@ def dispatched(overload, args: tuple, named: dict | None = None) -> Any:
     with BelowAutograd():
         if not (modes or asked):
             return overload(*args, **named)
-        within, STATE.within_dispatch = STATE.within_dispatch, True
+        within, block = STATE.within_dispatch, STATE.autocast
+        STATE.within_dispatch, STATE.autocast = True, None
+        STATE.fast_path_blockers -= block is not None
         try:
             result = _answer(overload, asked, modes, args, named)
         finally:
-            STATE.within_dispatch = within
+            STATE.within_dispatch, STATE.autocast = within, block
+            STATE.fast_path_blockers += block is not None
     if result is NotImplemented:
         raise unanswered("__torch_dispatch__", f"torch._ops.{overload}", modes[-1:], asked)
     return result

@@ -215,12 +215,12 @@ def pinverse(input, rcond=1e-15):
 
 def _warn_of_tolerances(batch, shape, out) -> None:
     """Warn where the tolerances broadcast the ranks: torch resizes an output, its own if there is
-    no `out=`, to the shape of the batch, and then again."""
+    no `out=` and no dispatch mode, to the shape of the batch, and then again."""
     if shape == batch:
         return
     if out is not None:
         fit(out, batch)
-    elif math.prod(batch):
+    elif math.prod(batch) and STATE.before_write is None and not STATE.within_dispatch:
         warn_resized(batch, shape)
 
 
