@@ -20,7 +20,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.meta_arrays import row_major_copy
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import negative_size, sizes_of
-from impl.core.strides import element_strides
+from impl.core.strides import contiguous_strides, element_strides
 from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
@@ -329,7 +329,8 @@ def view_as_complex_copy(self: Array) -> Array:
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
-    of_pairs(Geometry(self.shape, element_strides(self), 0))
+    strides = element_strides(self) if self.size else contiguous_strides(self.shape)
+    of_pairs(Geometry(self.shape, strides, 0))
     return np.array(array_ops.view_as_complex(np.ascontiguousarray(self)))
 
 
