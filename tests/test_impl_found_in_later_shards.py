@@ -282,3 +282,14 @@ def test_a_handler_runs_without_autocast():
         return seen, t.is_autocast_enabled("cpu"), (x @ x).dtype
 
     check(program)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (2, 2, 0, 2), (0,), (0, 3), (3, 2)])
+@pytest.mark.parametrize("name", ["view_as_complex", "view_as_complex_copy"])
+def test_no_pairs_as_complex_numbers(shape, name):
+    check(lambda t: getattr(t, name)(t.zeros(shape)))
+
+
+@pytest.mark.parametrize("mode", ["LSTM", "X", None, 3, [None], {}], ids=repr)
+def test_a_mode_of_recurrent_layers_may_be_anything(mode):
+    check(lambda t: t.nn.RNNBase(mode, 1, 2).mode)
