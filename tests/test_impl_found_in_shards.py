@@ -214,6 +214,13 @@ PROGRAMS = [
         for gradient in ("torch.ones(3, 4)", "torch.ones(4, 3).t()")
         for training in (True, False)
     ),
+    *(
+        f"w = torch.zeros(2, {columns}, requires_grad=True)\nfor _ in range(2):\n"
+        "    rows = torch.zeros((1, 3), dtype=torch.int64)\n"
+        "    torch.nn.functional.embedding(rows, w, sparse=True).sum().backward()\n"
+        "parts = (w.grad._indices().shape, w.grad._values().shape, w.grad._version)\n"
+        for columns in (0, 2)
+    ),
     *(f"m = torch.nn.RNNBase({mode}, 1, 2)" for mode in ("[None]", "{}", "3", "'x'")),
     *(VJP.format(function) for function in PULLED),
     "x = torch.ones(2, requires_grad=True)\n"

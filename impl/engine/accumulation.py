@@ -147,9 +147,11 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
             held.add_(gradient)
             _warn_of_layout(leaf)
         return
-    own = is_unshared(gradient, frames=2)
-    if gradient.is_sparse or (
-        own and _obeys(gradient._raw.shape, gradient.stride(), leaf._raw.shape, leaf.stride())
+    unshared = is_unshared(gradient, frames=2)
+    if gradient.is_sparse:
+        leaf._own_grad = sparse_accumulation.first(gradient._raw, unshared)
+    elif unshared and _obeys(
+        gradient._raw.shape, gradient.stride(), leaf._raw.shape, leaf.stride()
     ):
         leaf._own_grad = gradient.detach()
     else:

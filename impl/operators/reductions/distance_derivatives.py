@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from impl.dispatch.formula_helpers import needed
-from impl.tensor.tensor import new
+from impl.tensor.tensor import Tensor, new
 
 
 def _ratio(F, dividend, divisor, distances):
@@ -80,7 +80,8 @@ def of_cdist_backward(F, grad, grad_output, x1, x2, p, cdist, needs):
 def of_pdist_backward(F, grad, grad_output, self, p, pdist, needs):
     """The second derivatives of the distances within one set of rows."""
     rows = self.shape[0]
-    places = [new(place) if F.records else place for place in np.triu_indices(rows, 1)]
+    on_tensors = isinstance(grad, Tensor)
+    places = [new(place) if on_tensors else place for place in np.triu_indices(rows, 1)]
 
     def square(pairs):
         half = F.index_put(F.zeros((rows, rows), F.dtype_of(pairs)), places, pairs, False)
