@@ -95,6 +95,9 @@ fn index_fill(a: &Arguments, in_place: bool) -> Outcome<Value> {
     if index.dim() != 1 || x.dim() == 0 || matches!(a.at(3), Value::Tensor(_)) {
         return Err(lacks("index_fill with such arguments"));
     }
+    if index.dtype() != DType::Int64 {
+        return Err(index_error("index_fill_(): Expected dtype int64 for index."));
+    }
     let found = spots(&x.shape(), &[(a.dim(1, x.dim())?, index.clone())])?;
     let number = a.float(3)?;
     x.dtype().check(number)?;
