@@ -35,6 +35,18 @@ def environment(**changes: str) -> dict[str, str]:
     return {**plain, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "200", **changes}
 
 
+def fresh_python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A new interpreter, which copies no warm one, run in a folder."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
 class _Warm:
     """A process of `warm_command`, with or without torch, which ends when this one does."""
 

@@ -6,11 +6,9 @@ their objects out.
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,9 +20,6 @@ from chromium import chromium, prefer, resize
 from report_page import ready, report
 
 from conformance.run_files.run import Run
-
-# Modules whose functions start the suite's commands and workers.
-STARTING = ("command", "faulty", "warm_workers", "conformance.fuzz.workers")
 
 # Its checks are tests of the classes that derive from it.
 pytest.register_assert_rewrite("access")
@@ -48,18 +43,6 @@ def pytest_collection() -> Iterator[Any]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of modules that start processes come first: each takes seconds, and the quick ones
-    fill the end of a run on several processes."""
-    items.sort(key=lambda item: not _starts_processes(item.getparent(pytest.Module)))
-
-
-@functools.cache
-def _starts_processes(module: pytest.Module | None) -> bool:
-    names = vars(module.obj).values() if module is not None else ()
-    return any(v is subprocess or getattr(v, "__module__", "") in STARTING for v in names)
 
 
 def pytest_unconfigure() -> None:

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import made_runs
+
 from conformance.base.levels import LEVELS
 from conformance.run_files.totals import exit_code, footer
 from conformance.run_files.writing import RunWriter
 
 
 def header(programs: int = 2) -> dict:
-    return {
-        "type": "header",
-        "schema": 3,
-        "run": "0123456789ab",
-        "started": "2026-01-01T00:00:00+00:00",
-        "suite": "0.1.0",
-        "backend": {"name": "impl", "version": "0.1.0", "device": "cpu"},
-        "oracle": {"name": "torch", "version": "2.13.0", "device": "cpu"},
-        "host": {"python": "3.11.2", "platform": "Linux"},
-        "seed": 0,
-        "programs": programs,
-        "selection": {"areas": [], "levels": list(LEVELS)},
-    }
+    return made_runs.header(run="0123456789ab", programs=programs)
 
 
 def program(identifier: str, outcome: str = "conforms", **changed) -> dict:

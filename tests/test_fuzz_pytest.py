@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
-from command import environment
+from command import fresh_python
 
 
 def fuzz_suite(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """pytest with the plugin over the suite's module of random programs."""
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
-            *("--pyargs", "conformance.test_fuzz", "--conform-oracle=impl", *arguments),
-        ],
+    return fresh_python(
+        *("-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
+        *("--pyargs", "conformance.test_fuzz", "--conform-oracle=impl", *arguments),
         cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=180,
     )
 
 

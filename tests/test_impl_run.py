@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from command import environment, python
+from command import fresh_python, python
 
 import impl.run
 
@@ -49,24 +48,13 @@ print(f"{loss.item():.6f}", isinstance(loss, Tensor), callable(gradcheck), sys.a
 """
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
 def test_a_script_computes_what_it_does_on_torch(tmp_path):
     (tmp_path / "train.py").write_text(TRAINING)
-    on_impl = run("-m", "impl.run", "train.py", "--lr", "1", cwd=tmp_path)
+    on_impl = fresh_python("-m", "impl.run", "train.py", "--lr", "1", cwd=tmp_path)
     assert on_impl.stderr == ""
     assert on_impl.stdout.endswith("True True ['--lr', '1']\n")
     pytest.importorskip("torch")
-    assert run("train.py", "--lr", "1", cwd=tmp_path).stdout == on_impl.stdout
+    assert fresh_python("train.py", "--lr", "1", cwd=tmp_path).stdout == on_impl.stdout
 
 
 def test_a_module_is_run_with_its_siblings(tmp_path):
@@ -123,7 +111,7 @@ def test_what_is_missing_is_named(tmp_path, statement, said):
 def test_it_refuses_where_torch_was_imported(tmp_path):
     (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\n")
     program = "import torch, impl.run; impl.run.bind()"
-    ended = run("-c", program, cwd=tmp_path)
+    ended = fresh_python("-c", program, cwd=tmp_path)
     assert ended.stderr.splitlines()[-1].startswith(
         "RuntimeError: torch 2.13.0 was imported before"
     )

@@ -114,28 +114,18 @@ def set_default_dtype(d: dtype) -> None:
     _default = d
 
 
-_HALF_COMPLEX = {float16: ("complex32", "ComplexHalf"), bfloat16: ("bcomplex32", "BComplex32")}
-
-
-class NoComplexDtype(NotImplementedError):
-    """Raised for complex numbers of half precision, which NumPy lacks, and for which torch has next
-    to no kernels; `legacy` is the name of the dtype in errors of kernels."""
-
-    def __init__(self, parts: dtype) -> None:
-        name, self.legacy = _HALF_COMPLEX[parts]
-        super().__init__(f"{name}, the complex dtype of {parts.name} parts")
-
-
-NoComplexDtype.__name__ = NotImplementedError.__name__  # as whose torch's errors show
+HALF_COMPLEX = {float16: ("complex32", "ComplexHalf"), bfloat16: ("bcomplex32", "BComplex32")}
+"""The complex dtypes of half precision by that of their parts: their names, and those in errors of
+kernels. NumPy lacks both, and torch has next to no kernels for them."""
 
 
 def complex_of(d: dtype) -> dtype:
     """The complex dtype whose parts have the floating dtype `d`.
 
-    Raises NoComplexDtype, a NotImplementedError, for float16 and bfloat16.
+    Raises NotImplementedError for float16 and bfloat16 (HALF_COMPLEX).
     """
-    if d in _HALF_COMPLEX:
-        raise NoComplexDtype(d)
+    if d in HALF_COMPLEX:
+        raise NotImplementedError(f"{HALF_COMPLEX[d][0]}, the complex dtype of {d.name} parts")
     return complex128 if d is float64 else complex64
 
 

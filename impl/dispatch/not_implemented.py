@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl.core import messages
-from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, dtype
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, dtype, int64
 from impl.core.state import STATE
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -69,6 +69,13 @@ def require_scalar_type(value, kind) -> None:
     if value.dtype != kind:
         expected, found = BY_NUMPY[kind].legacy, BY_NUMPY[value.dtype].legacy
         raise RuntimeError(f"expected scalar type {expected} but found {found}")
+
+
+def require_long(name: str, index) -> None:
+    """Raise RuntimeError for an index of another dtype than int64."""
+    if index.dtype != int64.numpy:
+        legacy = BY_NUMPY[index.dtype].legacy
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {legacy}")
 
 
 def require_same_dtype(value, kind) -> None:

@@ -135,20 +135,7 @@ class OperatorWrites(OutputLayout):
             )
         result = None
         if not (seen or self._parts):
-            others = [args[i] for i in self.tensor_positions[1:]]
-            try:
-                result = self._call_kernel_into(target, others, raws, self.grows, strided)
-            except Exception as error:
-                forward_rules.refuse(self, args, written=True)
-                if late and of_kernel(error):
-                    memory_overlap.check_memory(target, operands, memory.within, True)
-                raise
-            if late:
-                memory_overlap.check_memory(target, operands, memory.within, True)
-            if self.grows and np.shape(result) != target._raw.shape:
-                write.resize(target, np.shape(result))
-            memory_overlap.check_fits(target, result)
-            self._warn_of_parts(target, result, raws)
+            result = self._computed_for(target, args, raws, strided, operands if late else None)
         tangent = forward_writes.before_write(self, args)
         if not tracked:
             self._write(target, result, args, raws, seen)
@@ -166,6 +153,25 @@ class OperatorWrites(OutputLayout):
             created(history)
         tangent.write()
         return target
+
+    def _computed_for(self, target: Tensor, args, raws, strided, operands):
+        """The result of the kernel, which fits the target of a write in place; `operands` are those
+        whose memory is looked at after the kernel, or None."""
+        others = [args[i] for i in self.tensor_positions[1:]]
+        try:
+            result = self._call_kernel_into(target, others, raws, self.grows, strided)
+        except Exception as error:
+            forward_rules.refuse(self, args, written=True)
+            if operands is not None and of_kernel(error):
+                memory_overlap.check_memory(target, operands, self.memory.within, True)
+            raise
+        if operands is not None:
+            memory_overlap.check_memory(target, operands, self.memory.within, True)
+        if self.grows and np.shape(result) != target._raw.shape:
+            write.resize(target, np.shape(result))
+        memory_overlap.check_fits(target, result)
+        self._warn_of_parts(target, result, raws)
+        return result
 
     def _warn_of_parts(self, target: Tensor, result, raws) -> None:
         """Warn, in a comparison in place, of imaginary parts that the target does not take."""
@@ -203,8 +209,7 @@ class OperatorWrites(OutputLayout):
         if (STATE.dispatch_modes or DISPATCHING) and asks((*args, out)):
             dispatch_modes.called_out(self, args, out)
             inference_mode.count(out)
-            if record is not None:
-                record()
+            record()
             return out
         raws = self._admitted(out, args, raws)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
@@ -224,20 +229,19 @@ class OperatorWrites(OutputLayout):
             warn_discarded(out, common_dtype(raw, present))
         if self.grad_inputs or raw.dtype.kind == "b":  # airy_ai has no derivative
             forward_grad.refuse_out(self.name, (*args, out))
-        if record is not None:
-            record()
+        record()
         return out
 
     def _recorded_out(self, out, args, mask: int):
-        """The recording of a write to `out=` by an operator without a derivative; None of one that
-        has a derivative, which refuses `out=` where something requires grad."""
+        """The function that records a write to `out=`, which it does of an operator without a
+        derivative; one that has a derivative refuses `out=` where something requires grad."""
         if self.node_name == "NotImplemented" and isinstance(out, Tensor):
             given = [a for a in args if isinstance(a, Tensor)]
             return underived_write(f"aten::{self.name}", given, (out,))
         linked = mask != 0 or (self.list_edges and self._links_list(args))
         plain = not self.grad_inputs or all_inference((args, out))
         check_out(self.name, out, linked, plain)
-        return None
+        return lambda: None
 
     def _admitted(self, out: Tensor, args, raws):
         """The raw arguments after `out=` has passed the checks of its dtype and memory, and has

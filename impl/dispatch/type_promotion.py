@@ -12,8 +12,8 @@ from impl.core.dtypes import (
     CATEGORY,
     COMPLEX,
     FLOATING,
+    HALF_COMPLEX,
     REDUCED,
-    NoComplexDtype,
     bfloat16,
     category_of_number,
     float16,
@@ -46,12 +46,14 @@ class TypePromotion(DerivativeInfo):
         present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
         try:
             d = result_dtype(present)
-        except NoComplexDtype as lacking:
+        except NotImplementedError:  # complex numbers of half precision, which NumPy lacks
             if self.complex is None or self.complex.kernel is None:
                 raise
+            brain = any(getattr(value, "dtype", None) == _BFLOAT16 for value in present)
+            legacy = HALF_COMPLEX[bfloat16 if brain else float16][1]
             for _ in range(2):
-                warnings.warn(messages.experimental(lacking.legacy), UserWarning, stacklevel=5)
-            text = f"\"{self.complex.kernel}\" not implemented for '{lacking.legacy}'"
+                warnings.warn(messages.experimental(legacy), UserWarning, stacklevel=5)
+            text = f"\"{self.complex.kernel}\" not implemented for '{legacy}'"
             raise NotImplementedError(text) from None
         if d.category == COMPLEX and self.complex is not None:
             self._look_before_kernel(present, raws)

@@ -249,17 +249,20 @@ def _unary(op, args: tuple, level) -> Any:
 
 def warn_slow(name: str) -> None:
     """Warn, as torch does, of an operator that has no rule there either."""
-    name = name if "::" in name else f"aten::{name}"
-    warnings.warn(_SLOW.format(name), UserWarning, stacklevel=5)
+    warnings.warn(_SLOW.format(_qualified(name)), UserWarning, stacklevel=5)
+
+
+def _qualified(name: str) -> str:
+    """The name of an operator with its namespace, ATen's if none is given."""
+    return name if "::" in name else f"aten::{name}"
 
 
 def require_examples(name: str, level) -> None:
     """Raise RuntimeError, as ATen's fallback does, for a mapped dimension of size 0."""
     if not level.size:
-        name = name if "::" in name else f"aten::{name}"
         raise RuntimeError(
-            f"Batching rule not implemented for {name}. The fallback path does not support vmap "
-            "over dims of size 0."
+            f"Batching rule not implemented for {_qualified(name)}. The fallback path does not "
+            "support vmap over dims of size 0."
         )
 
 

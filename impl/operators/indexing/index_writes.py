@@ -11,6 +11,7 @@ from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.not_implemented import require_long
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import with_dims
@@ -195,10 +196,7 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
             f"must match. Source dimensionality ({source.ndim}), destination dimensionality "
             f"({self.ndim})"
         )
-    if index.dtype != np.int64:
-        raise RuntimeError(
-            f"index_copy_(): Expected a long tensor for index, but got {_legacy(index)}"
-        )
+    require_long("index_copy_", index)
     if self.dtype != source.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "

@@ -19,16 +19,14 @@ from impl.dispatch.definition import (
     written,
 )
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.not_implemented import require_long
 from impl.kernels.reduced_precision import add_each_at
 from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.allocation import ordered_like, preserved
 
 
 def _flat_index(size: int, index):
-    if index.dtype != np.int64:
-        raise RuntimeError(
-            f"take(): Expected a long tensor for index, but got {BY_NUMPY[index.dtype].legacy}"
-        )
+    require_long("take", index)
     wrong = (index < -size) | (index >= size)
     if wrong.any():
         value = index[wrong].reshape(-1)[0] if index.ndim else index
@@ -66,10 +64,7 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
 
     Raises IndexError out of range, RuntimeError when the counts or dtypes differ.
     """
-    if index.dtype != np.int64:
-        raise RuntimeError(
-            f"put_(): Expected a long tensor for index, but got {BY_NUMPY[index.dtype].legacy}"
-        )
+    require_long("put_", index)
     if source.dtype != self.dtype:
         raise RuntimeError(
             "put_(): self and source expected to have the same dtype, but got self.dtype = "
@@ -113,8 +108,7 @@ tensor_ops.take_backward = lambda grad, self, index: counted(
 
 
 def _check_taken_out(out, self, index) -> None:
-    if index.dtype != np.int64:
-        _flat_index(0, index)
+    require_long("take", index)
     if out != self.dtype:
         raise RuntimeError(
             "take(): self and out expected to have the same dtype, but got self.dtype = "

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.dtypes import FLOATING, NoComplexDtype, complex_of
+from impl.core.dtypes import FLOATING, HALF_COMPLEX
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch import batching_rules
@@ -110,11 +110,10 @@ def _check_general(name: str, A: Tensor, out=None) -> None:
         lapack.check_square(name, A._raw)
     if not is_floating:
         raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
-    try:
-        complex_of(A.dtype)
-    except NoComplexDtype as lacking:
-        for _ in range(2 if name == "linalg.eig" else 1):  # one for each result
-            warnings.warn(messages.experimental(lacking.legacy), UserWarning, stacklevel=4)
+    if A.dtype in HALF_COMPLEX:  # one for each result
+        warning = messages.experimental(HALF_COMPLEX[A.dtype][1])
+        for _ in range(2 if name == "linalg.eig" else 1):
+            warnings.warn(warning, UserWarning, stacklevel=4)
     lapack.check_square(name, A._raw)
     lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
 
