@@ -77,11 +77,9 @@ def restore(F, value, dims, keepdim: bool, ndim: int):
 def flat(value, level):
     """The examples of a batch, each as one dimension; those of no dimensions have one element."""
     whole = fronted(value, level)
-    return (
-        whole
-        if whole._raw.ndim == 2
-        else whole.reshape(level.size, math.prod(whole._raw.shape[1:]))
-    )
+    if whole._raw.ndim == 2:
+        return whole
+    return whole.reshape(level.size, math.prod(whole._raw.shape[1:]))
 
 
 def over_all(all_op, dim_op) -> None:
