@@ -8,6 +8,7 @@ import warnings
 from importlib import resources
 from typing import Any
 
+from impl.arg_parser.batched_out import refuse_out
 from impl.arg_parser.messages import invalid_combination, unbound_method
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
@@ -85,7 +86,8 @@ class ArgParser:
             key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
         else:
             key = tuple(map(kind_of, args))
-        if key in self.accepted and not has_long(*args, *named.values()):
+        refused = STATE.batched and named.get("out") is not None  # if a value is batched
+        if key in self.accepted and not (refused or has_long(*args, *named.values())):
             return self.call(*args, **named)
         if self.method and not (args and isinstance(args[0], Tensor)):
             raise TypeError(unbound_method(self.name, args))
@@ -106,10 +108,13 @@ class ArgParser:
             # The last first, as the C++ of the bindings evaluates the arguments of a call.
             given = [p for p in reversed(signature.parameters) if p in found]
             values = {p: p.converted(found[p], self.name) for p in given}
+        deprecated, signature = signature.deprecated, self._usual(signature)
+        if refused:
+            refuse_out(self, signature, found)
         if self._spelled_alike(named) and all(values[p] is found[p] for p in found):
             lasting = not taking and not function_modes.are_active()
             lasting = lasting and not any(p.depends_on_value(v) for p, v in found.items())
-            if not signature.deprecated and self._binds(args, named):
+            if not deprecated and self._binds(args, named):
                 if lasting:
                     self._accept(key)
                 return self.call(*args, **named)
@@ -177,11 +182,15 @@ class ArgParser:
             return False
         return True
 
-    def _call(self, signature: Signature, own: tuple, values: dict):
-        """Call with the values, those of positional parameters by their places."""
+    def _usual(self, signature: Signature) -> Signature:
+        """The signature, or for a deprecated one the usual one, with a warning."""
         if signature.deprecated:
             warnings.warn(self._deprecation(signature), UserWarning, stacklevel=4)
             signature = self.signatures[0]  # which has the same parameters in another order
+        return signature
+
+    def _call(self, signature: Signature, own: tuple, values: dict):
+        """Call with the values, those of positional parameters by their places."""
         given = {p.name: value for p, value in values.items()}
         positional = [p for p in signature.parameters if not p.keyword_only]
         named = {

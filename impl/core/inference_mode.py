@@ -172,3 +172,5 @@ def check_save(tensor) -> None:
     """
     if tensor._inference and not any(transform.wraps for transform in STATE.transforms):
         raise RuntimeError(messages.INFERENCE_SAVE)
+    if tensor._uncounted and not tensor._inference:  # an inference tensor given normal `.data`
+        raise RuntimeError(messages.INFERENCE_VERSION)

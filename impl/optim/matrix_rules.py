@@ -159,8 +159,8 @@ class Muon(Optimizer):
             update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
             settings = group["ns_coefficients"], group["ns_steps"], group["eps"]
             update = _orthogonalised(update, *settings)
-            param.mul_(1 - lr * group["weight_decay"])
             scale = _LR_ADJUSTMENTS[group["adjust_lr_fn"] or "original"](*param.shape)
+            param.mul_(1 - lr * group["weight_decay"])
             param.add_(update, alpha=-lr * scale)
 
 

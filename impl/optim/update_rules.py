@@ -209,12 +209,13 @@ class Rprop(UpdateRule):
 
     def _update(self, group) -> None:
         shrink, grow = group["etas"]
+        least, most = group["step_sizes"]
         for _, param, grad, prev, step_size in self._each(group):
             factor = grad.mul(prev.clone()).sign()
             factor[factor.gt(0)] = grow
             factor[factor.lt(0)] = shrink
             factor[factor.eq(0)] = 1
-            step_size.mul_(factor).clamp_(*group["step_sizes"])
+            step_size.mul_(factor).clamp_(least, most)
             if group["foreach"]:
                 # `prev` becomes the gradient: written, negated and corrected in place.
                 grad = prev.copy_(-grad).neg_() if group["maximize"] else prev.copy_(grad)

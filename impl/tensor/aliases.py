@@ -99,6 +99,10 @@ def _set_data(self, value) -> None:
     self._storage = Replaced(value._storage, self._storage, altered)
     self._strides, self._offset = value._strides, value._offset
     self._dense_meta = None
+    # The dispatch keys, which an inference tensor lacks, are taken over, the version counter not.
+    self._inference = value._inference
+    if value._inference or self._uncounted:
+        inference_mode.use_slow_path(self)
     if conj_neg_bits(self) != conj_neg_bits(value):
         with_bits(self, *conj_neg_bits(value))
 

@@ -94,17 +94,21 @@ def _check_step(start, end, step) -> None:
 def _deprecated(make):
     """A factory that warns before anything else."""
 
-    @functools.wraps(make)
-    def call(*args, **named):
+    def warn() -> None:
         warnings.warn(
             "torch.range is deprecated and will be removed in a future release because its "
             "behavior is inconsistent with Python's range builtin. Instead, use torch.arange, "
             "which produces values in [start, end).",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
+
+    @functools.wraps(make)
+    def call(*args, **named):
+        warn()
         return make(*args, **named)
 
+    call.warn = warn  # type: ignore[attr-defined]
     return call
 
 

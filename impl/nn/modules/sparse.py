@@ -32,8 +32,8 @@ class _Table(Module):
         rows = self.num_embeddings
         if padding_idx is None or padding_idx == 0:
             return padding_idx
-        inside = padding_idx < rows if padding_idx > 0 else padding_idx >= -rows
-        if not inside:
+        outside = padding_idx >= rows if padding_idx > 0 else padding_idx < -rows
+        if outside:
             raise AssertionError(f"{name} must be within num_embeddings")
         return padding_idx if padding_idx > 0 else rows + padding_idx
 

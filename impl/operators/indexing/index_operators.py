@@ -259,7 +259,7 @@ def _indices(name: str, indices) -> list:
     return list(indices)
 
 
-def _check_first_mask(target: Tensor, indices: list) -> None:
+def check_first_mask(target: Tensor, indices: list) -> None:
     """Raise IndexError if the first index is a mask that does not fit: ATen looks whether it can
     call masked_fill_."""
     dim = next((i for i, index in enumerate(indices) if index is not None), 0)
@@ -278,7 +278,7 @@ def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = Fal
     present = [index for index in indices if index is not None]
     raws = [index._raw for index in present]
     if not accumulate and values._raw.size == 1:
-        _check_first_mask(target, indices)
+        check_first_mask(target, indices)
         if _is_one_mask(raws):
             check_memory(target, present, INDEX_PUT)
             require_mask(raws[0])

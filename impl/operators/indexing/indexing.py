@@ -19,7 +19,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.record import check_write
 from impl.factories.creation import array_of
 from impl.operators.copies.copies import copy_, fill_
-from impl.operators.indexing.index_operators import check_mask, from_scalar, index_, put_at
+from impl.operators.indexing.index_operators import check_first_mask, from_scalar, index_, put_at
 from impl.operators.indexing.index_writes import index_fill_
 from impl.operators.indexing.masking import masked_fill_
 from impl.operators.views import as_strided
@@ -306,8 +306,9 @@ def _fill_at(target: Tensor, indices: list, number) -> None:
     index = indices[dim]
     kind = index._raw.dtype
     one = indices[:-1] == [None] * dim
+    check_first_mask(target, indices)
     if one and kind in (np.bool_, np.uint8):
-        check_mask(target._raw.shape, dim, index._raw.shape)
+        check_write(target)
         ones = (1,) * (target._raw.ndim - dim - index._raw.ndim)
         masked_fill_(target, tensor_ops.view(index, (*index._raw.shape, *ones)), number)
     elif one and kind == np.int64 and (index._raw.ndim == 1 or index.is_contiguous()):

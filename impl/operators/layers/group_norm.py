@@ -92,7 +92,7 @@ def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps,
     if of_result is not None:
         if not F.records and F.dtype_of(input) != F.dtype_of(of_result):
             raise RuntimeError("Expected scalar types of X and dY are same.")
-        if weight is not None and not F.records:
+        if weight is not None and not F.records and 0 not in input.shape:
             require_scalar_type(weight, mean.dtype)
         if F is not array_ops and not STATE.enabled:
             forward_grad.refuse("native_group_norm_backward", of_result, input, weight, mean, rstd)

@@ -22,14 +22,20 @@ from impl.operators.products.linear import linear
 from impl.tensor.tensor import Tensor
 
 
-def _check_operands(input: Tensor, states, expected: int, width: int) -> None:
-    """Raise RuntimeError for an input and states that are no batches of the widths (ATen's
-    check_rnn_cell_forward_input and check_rnn_cell_forward_hidden)."""
+def _check_input(input: Tensor, expected: int) -> None:
+    """Raise RuntimeError for an input that is no batch of the width (ATen's
+    check_rnn_cell_forward_input)."""
     given = input._raw.shape
     if len(given) != 2:
         raise RuntimeError(f"Expected 2D input (batch x feature), but got {len(given)}D input")
     if given[1] != expected:
         raise RuntimeError(f"input has inconsistent input_size: got {given[1]} expected {expected}")
+
+
+def _check_states(input: Tensor, states, width: int) -> None:
+    """Raise RuntimeError for states that are no batches of the width (ATen's
+    check_rnn_cell_forward_hidden)."""
+    given = input._raw.shape
     for i, state in enumerate(states):
         shape = state._raw.shape
         if len(shape) != 2:
@@ -63,7 +69,8 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     width = w_hh.size(1)
-    _check_operands(input, hx, w_ih.size(1), width)
+    _check_input(input, w_ih.size(1))
+    _check_states(input, hx, width)
     _check_weights(w_ih, w_hh, 4, width)
     return lstm_step(lambda: linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh)
 
@@ -73,13 +80,15 @@ def _cell(name: str, mode: str):
 
     def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
         if mode == "GRU":
-            expected, width = w_ih.size(1), w_hh.size(1)
-            _check_operands(input, (hx,), expected, width)
+            _check_input(input, w_ih.size(1))
+            width = w_hh.size(1)
+            _check_states(input, (hx,), width)
             _check_weights(w_ih, w_hh, 3, width)
         else:
             width = w_hh.size(1)
             _check_weights(w_ih, w_hh, 1, width)
-            _check_operands(input, (hx,), w_ih.size(1), width)
+            _check_input(input, w_ih.size(1))
+            _check_states(input, (hx,), width)
         return step(lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
     cell.__name__ = cell.__qualname__ = name

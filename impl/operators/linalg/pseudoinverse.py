@@ -71,10 +71,17 @@ def _tolerances(name: str, A: Tensor, atol, rtol, label: str = "rtol") -> tuple:
 
 
 def _require_sizes(A: Tensor, atol, rtol) -> None:
-    """Raise IndexError for less than two dimensions where a number for `atol` alone is given: ATen
-    computes the other tolerance from the sizes before it looks at the dimensions."""
+    """Raise IndexError for less than two dimensions, RuntimeError for another dtype, where a number
+    for `atol` alone is given: ATen computes the other tolerance before it looks at the operand."""
     if isinstance(atol, float | int) and rtol is None:
         existing_dim(-2, A._raw.ndim)
+        _require_precision(A)
+
+
+def _require_precision(A: Tensor) -> None:
+    """Raise RuntimeError for a dtype that has no machine epsilon in ATen's table."""
+    if A.dtype.category < FLOATING or A._raw.dtype in REDUCED:
+        raise RuntimeError("This function doesn't handle types other than float and double")
 
 
 def _threshold(values, atol, rtol):
@@ -245,8 +252,8 @@ def _ranks(A, tol, hermitian, *, atol, rtol, out):
         fit(out, A._raw.shape[:-2])
     if tol is not None:
         atol, rtol = tol, 0.0
-    if rtol is None and (A.dtype.category < FLOATING or A._raw.dtype in REDUCED):
-        raise RuntimeError("This function doesn't handle types other than float and double")
+    if rtol is None:
+        _require_precision(A)
     absolute, relative = _tolerances(name, A, atol, rtol)
     if out is not None:
         check_castable(name, out, new(np.int64(0)))

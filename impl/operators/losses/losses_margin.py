@@ -62,6 +62,8 @@ def _softened(self, target):
 )
 def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, reduction) -> Array:
     """The gradient of a soft margin loss, of the input's shape and dtype."""
+    if target.dtype == np.bool_:
+        raise NotImplementedError(NEGATE_BOOL)
     share = -1.0 / self.size if reduction == MEAN and self.size else -1.0
     return _soft_slope(grad_output, self, target.astype(self.dtype, copy=False), share)
 

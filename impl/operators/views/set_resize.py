@@ -13,6 +13,7 @@ from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.core.tensor_impl import TensorBase
 from impl.dispatch.definition import function
+from impl.dispatch.out import all_inference
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.dispatch.vmap_rules import require_examples, warn_slow
 from impl.tensor import forward_grad, resize_storage, write
@@ -124,7 +125,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
         )
     write.announce(self)
-    check_write(self, recorded)
+    if recorded and not all_inference((self, *others)):
+        check_write(self, recorded)
     if STATE.batched and _for_examples("set_", self, others):
         physical(self)._storage.version += self._level.size  # type: ignore[attr-defined]
         return self
@@ -152,7 +154,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     self._dense_meta = None
     # The version counter is the old storage's, so that tensors saved before are found modified.
     self._storage = Replaced(memory, self._storage)
-    self._storage.version += 1
+    inference_mode.count(self)
     if recorded:
         record_undifferentiable("set_", edges, self)
     if any(forward_grad.fw_grad(one) is not None for one in (self, *others)):
