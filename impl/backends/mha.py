@@ -1,4 +1,4 @@
-"""`torch.backends.mha`: the flag of multi-head attention's fast path, which impl does not have."""
+"""`torch.backends.mha`: the flag of the fast path of multi-head attention in evaluation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def get_fastpath_enabled() -> bool:
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Keep the value, without effect (torch.backends.mha.set_fastpath_enabled)."""
+    """Set it (torch.backends.mha.set_fastpath_enabled)."""
     global _enabled
     _enabled = value

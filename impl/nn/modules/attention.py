@@ -5,6 +5,7 @@ from __future__ import annotations
 from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn import init
+from impl.nn.attention_inference import merged_masks, native_attention, reason_against
 from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.modules.linear import NonDynamicallyQuantizableLinear
 from impl.nn.modules.module import Module
@@ -85,10 +86,17 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ):
-        _check_kinds(attn_mask, key_padding_mask)
+        floating = _are_floating(attn_mask, key_padding_mask)
         is_batched = query.dim() == 3
         key_padding_mask = canonical_padding(key_padding_mask, attn_mask, query)
         attn_mask = canonical_mask(attn_mask, query)
+        if not floating and not reason_against(self, query, key, value):
+            mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
+            if self.in_proj_bias is not None:
+                output, shares = native_attention(self, query, mask, kind)
+                if shares is None or not need_weights:
+                    return output, None
+                return output, shares.sum(1) / self.num_heads if average_attn_weights else shares
         if query.is_nested or key.is_nested or value.is_nested:
             raise AssertionError("MultiheadAttention does not support NestedTensor")
         swapped = self.batch_first and is_batched
@@ -116,10 +124,14 @@ class MultiheadAttention(Module):
         )
         return (output.transpose(1, 0) if swapped else output), weights
 
+    def merge_masks(self, attn_mask, key_padding_mask, query: Tensor):
+        """One mask of both, and its kind (torch.nn.MultiheadAttention.merge_masks)."""
+        return merged_masks(attn_mask, key_padding_mask, query, self.num_heads)
 
-def _check_kinds(*masks) -> None:
-    """PyTorch asks first whether a mask is floating, as then it does without its fused kernel."""
-    any(mask is not None and C.is_floating_point(mask) for mask in masks)
+
+def _are_floating(*masks) -> bool:
+    """Whether a mask is floating, for which there is no fast path."""
+    return any(mask is not None and C.is_floating_point(mask) for mask in masks)
 
 
 def _length_first(query: Tensor, key: Tensor, value: Tensor):

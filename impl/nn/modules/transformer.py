@@ -1,167 +1,36 @@
-"""Transformers: residual layers of attention and of two linear maps.
+"""Transformers: stacks of encoder and decoder layers.
 
-A. Vaswani et al., "Attention is all you need", NeurIPS 2017; with the normalisation first,
-R. Xiong et al., ICML 2020.
+A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
 """
 
 from __future__ import annotations
 
 import copy
-import inspect
 import warnings
 from typing import Any
 
+from impl.backends.mha import get_fastpath_enabled
 from impl.core.registry import C
 from impl.nn import functional as F
+from impl.nn.attention_inference import (
+    KEYS,
+    NESTED_IN_A_LAYER,
+    is_left_aligned,
+    reason_against,
+    reason_against_operands,
+    warn_nested,
+)
 from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.init import xavier_uniform_
-from impl.nn.modules.activation import GELU, ReLU
-from impl.nn.modules.attention import MultiheadAttention
 from impl.nn.modules.container import ModuleList
-from impl.nn.modules.dropout import Dropout
-from impl.nn.modules.linear import Linear
 from impl.nn.modules.module import Module
 from impl.nn.modules.normalization import LayerNorm
+from impl.nn.modules.transformer_layers import (
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    square_subsequent_mask,
+)
 from impl.tensor.tensor import Tensor
-
-
-def _activation(activation):
-    if not isinstance(activation, str):
-        return activation
-    if activation not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-    return getattr(F, activation)
-
-
-def square_subsequent_mask(size: int, device=None, dtype=None) -> Tensor:
-    """The causal mask (size, size): minus infinity above the diagonal, zero elsewhere."""
-    full = C.full((size, size), float("-inf"), dtype=dtype, device=device)
-    return C.triu(full, diagonal=1)
-
-
-class _Layer(Module):
-    """The parts of an encoder or decoder layer: attention, two linear maps, and their norms."""
-
-    _norms: int
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation=F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        for name in ("self_attn", "multihead_attn")[: self._norms - 1]:
-            attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory
-            )
-            setattr(self, name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
-        self.norm_first = norm_first
-        for i in range(1, self._norms + 1):
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-            setattr(self, f"norm{i}", norm)
-        for i in range(1, self._norms + 1):
-            setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
-
-    def _attended(self, attention, x, memory, mask, padding, causal, dropout) -> Tensor:
-        output = attention(
-            x,
-            memory,
-            memory,
-            attn_mask=mask,
-            key_padding_mask=padding,
-            need_weights=False,
-            is_causal=causal,
-        )[0]
-        return dropout(output)
-
-    def _mapped(self, x: Tensor, dropout) -> Tensor:
-        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention, then two linear maps (torch.nn.TransformerEncoderLayer)."""
-
-    _norms = 2
-
-    @property
-    def activation_relu_or_gelu(self) -> int:
-        """1 for relu, 2 for gelu, 0 for another activation."""
-        plain = inspect.unwrap(self.activation)
-        kinds = ((inspect.unwrap(F.relu), ReLU), (inspect.unwrap(F.gelu), GELU))
-        for number, (function, kind) in enumerate(kinds, 1):
-            if plain is function or isinstance(self.activation, kind):
-                return number
-        return 0
-
-    def forward(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        src_key_padding_mask = canonical_padding(
-            src_key_padding_mask, src_mask, src, "src_", "src_mask"
-        )
-        src_mask = canonical_mask(src_mask, src, "src_mask")
-
-        def attended(x):
-            given = src_mask, src_key_padding_mask, is_causal, self.dropout1
-            return self._attended(self.self_attn, x, x, *given)
-
-        if self.norm_first:
-            x = src + attended(self.norm1(src))
-            return x + self._mapped(self.norm2(x), self.dropout2)
-        x = self.norm1(src + attended(src))
-        return self.norm2(x + self._mapped(x, self.dropout2))
-
-
-class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to an encoder's output, then two linear maps
-    (torch.nn.TransformerDecoderLayer)."""
-
-    _norms = 3
-
-    def forward(
-        self,
-        tgt: Tensor,
-        memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool = False,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
-        def own(x):
-            given = tgt_mask, tgt_key_padding_mask, tgt_is_causal, self.dropout1
-            return self._attended(self.self_attn, x, x, *given)
-
-        def other(x):
-            given = memory_mask, memory_key_padding_mask, memory_is_causal, self.dropout2
-            return self._attended(self.multihead_attn, x, memory, *given)
-
-        if self.norm_first:
-            x = tgt + own(self.norm1(tgt))
-            x = x + other(self.norm2(x))
-            return x + self._mapped(self.norm3(x), self.dropout3)
-        x = self.norm1(tgt + own(tgt))
-        x = self.norm2(x + other(x))
-        return self.norm3(x + self._mapped(x, self.dropout3))
 
 
 class _Stack(Module):
@@ -189,10 +58,7 @@ class _Stack(Module):
 
 
 def _no_sparsity_fast_path(layer: Any) -> str | None:
-    """The reason why torch does not use nested tensors for padded batches, or None if it does.
-
-    The results here are the same either way, but a stack warns where torch does not.
-    """
+    """The reason why torch does not use nested tensors for padded batches, or None if it does."""
     if not isinstance(layer, TransformerEncoderLayer):
         return " was not TransformerEncoderLayer"
     attention: Any = layer.self_attn
@@ -241,12 +107,50 @@ class TransformerEncoder(_Stack):
     ) -> Tensor:
         src_key_padding_mask = canonical_padding(src_key_padding_mask, mask, src, "src_", "mask")
         mask = canonical_mask(mask, src, "mask")
+        if self._makes_nested(src, mask, src_key_padding_mask):
+            return self._without_padding(src, src_key_padding_mask)
         return self._passed(
             src,
             src_mask=mask,
             is_causal=self._is_causal(src, mask, is_causal),
             src_key_padding_mask=src_key_padding_mask,
         )
+
+    def _makes_nested(self, src: Tensor, mask, padding) -> bool:
+        """Whether torch makes a nested tensor of the padded batch, as it does in evaluation."""
+        first: Any = self.layers[0]
+        fits = get_fastpath_enabled() and self.use_nested_tensor and not first.training
+        if not fits or src.dim() != 3 or padding is None:
+            return False
+        if self.mask_check and not is_left_aligned(src, padding.logical_not()):
+            return False
+        return mask is None and not reason_against_operands((src, *first._operands()))
+
+    def _without_padding(self, src: Tensor, padding) -> Tensor:
+        """The result for a nested tensor: padding is left out, and zero in the result.
+
+        Raises AssertionError if a layer does not take its fast path, RuntimeError for no example.
+        """
+        if not len(src):
+            raise RuntimeError("stack expects a non-empty TensorList")
+        kept = padding.logical_not().sum(1, keepdim=True)  # the first ones, if not checked
+        padded = C.arange(src.shape[1]) >= kept
+        warn_nested()
+        x = src
+        for layer in self.layers:
+            if layer._takes_fast_path(x):
+                warn_nested(NESTED_IN_A_LAYER)
+                x = layer._inferred(x, padded, KEYS)
+                continue
+            reason = reason_against(layer.self_attn, x, x, x)
+            if reason:
+                raise AssertionError(
+                    "MultiheadAttention does not support NestedTensor outside of its fast path. "
+                    f"The fast path was not hit because {reason}"
+                )
+            x = layer(x, src_key_padding_mask=padded)
+        x = x.masked_fill(padded.unsqueeze(-1), 0.0)
+        return x if self.norm is None else self.norm(x)
 
 
 class TransformerDecoder(_Stack):
