@@ -90,6 +90,7 @@ def publish(namespaces: dict) -> None:
         title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
         title = TITLES.get(title, title)
         public = parsed(call, title, texts, method=owner is Tensor)
+        public.__name__ = short if owner is Tensor else title
         if owner is not None:
             public.__module__ = Tensor.__module__ if owner is Tensor else owner.__name__
             public.__qualname__ = f"Tensor.{short}" if owner is Tensor else short

@@ -147,6 +147,18 @@ def elementwise(call: ForwardCall):
     return (tensor_ops.conj(function(tensor_ops, *given)),)
 
 
+def elementwise_in_each(call: ForwardCall):
+    """The sum of the terms that the inputs' gradient formulas make of the tangents; an input
+    without tangent counts as zeros, which make negative zeros of the other term positive."""
+    total = None
+    for (name,), function, parameters in call.op.formulas:
+        tangent = tensor_ops.conj(call.tangent(call.op.position[name]))
+        given = [tangent if p == "grad" else call.read_saved(p) for p in parameters]
+        term = tensor_ops.conj(function(tensor_ops, *given))
+        total = term if total is None else total + term
+    return (total,)
+
+
 class Reapplied:
     """Apply the operator itself to the tangents, with some of its other arguments replaced.
 
@@ -229,6 +241,8 @@ def _known(op) -> Callable:
     if stated == "unknown" or op.node_name == "NotImplemented":
         name = op.formulas[0][1].operator if op.formulas else op.name
         return Unsupported(messages.FORWARD_UNKNOWN, name)
+    if stated == "elementwise":
+        return elementwise_in_each
     if stated == "zeroed":
         return Formulas({"result": lambda F, self_t: self_t.zero_()})
     if stated is not None:

@@ -15,6 +15,7 @@ from impl.tape.custom_function import Function
 from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
 from impl.tensor import forward_grad
+from impl.tensor.batched_tensor import innermost
 from impl.tensor.tensor import Tensor, is_wrapped, requires_grad
 
 __all__ = [
@@ -45,10 +46,18 @@ def check_write(target: Tensor, differentiable: bool = False) -> None:
 def refuse_write(values) -> None:
     """Raise RuntimeError as `check_write` does for the first of the values, which a function that
     failed was to write: torch looks at this before it looks at the operands, unless all are
-    inference tensors, which autograd does not see."""
+    inference tensors, which autograd does not see, or a transform refuses the target first."""
     target, *operands = values
-    if isinstance(target, Tensor) and not all_inference(values):
+    if isinstance(target, Tensor) and not (_is_captured(target, values) or all_inference(values)):
         check_write(target, any(isinstance(o, Tensor) and requires_grad(o) for o in operands))
+
+
+def _is_captured(target: Tensor, values) -> bool:
+    """Whether the innermost transform refuses a write, to a tensor that it does not wrap."""
+    if STATE.batched and innermost(values) is not None:
+        return innermost((target,)) is None
+    transforms = STATE.transforms
+    return bool(transforms) and not (transforms[-1].owns(target) or transforms[-1].tracks(target))
 
 
 def edges_of(*tensors: Tensor) -> list:

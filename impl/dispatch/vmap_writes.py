@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.registry import method_of
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.vmap_rules import (
@@ -77,6 +77,7 @@ def _viewed(op, target: Any, args: tuple, level) -> Tensor:
         target._show(op.inplace(*dims(op, args, level)), 0)
     else:
         changed = applied(op, args, level)
+        inference_mode.count(changed._value)
         target._show(changed._value, changed._dim)
     return target
 

@@ -66,7 +66,7 @@ def detach(self) -> Tensor:
     for transform in STATE.transforms:
         transform.note_computed((self,), (result,))
     for transform in STATE.transforms:
-        if not transform.owns(self):
+        if not (transform.owns(self) or transform.tracks(self)):
             result._detached_in = transform.serial
             break
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def array_copy(array: np.ndarray, d: dtype | None) -> Tensor:
     dense = array.flags.c_contiguous and array.size and 1 not in array.shape
     if dense and array.dtype in BY_NUMPY:
         return new(unboxed(array.copy() if d is None else array.astype(d.numpy)))
-    shared = from_numpy(array)
+    shared = over_array(array)
     return shared.to(d or shared.dtype, copy=True)
 
 
@@ -134,7 +135,10 @@ def _as_array(obj, d: dtype | None, device, copy: bool | None) -> Tensor:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return as_tensor(obj, d, device)
-    shared = from_numpy(memory)
+    shared = over_array(memory)
+    if not memory.flags.writeable and not (copy and memory is obj):
+        text = UNWRITABLE_ARRAY if memory is obj else UNWRITABLE_BUFFER
+        warnings.warn(text, UserWarning, stacklevel=4)
     if copy is False and d not in (None, shared.dtype):
         kinds = shared.dtype.legacy, d.legacy
         raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*kinds))
@@ -181,11 +185,43 @@ def check_buffer(size: int, item: int, count: int, offset: int) -> None:
 def from_numpy(ndarray) -> Tensor:
     """A tensor over the memory of an array: writes on either side are seen on the other.
 
-    Raises TypeError for anything else and for unsupported dtypes, ValueError for negative strides
-    (torch.from_numpy).
+    Warns of an array that may not be written. Raises TypeError for anything else and for
+    unsupported dtypes, ValueError for negative strides (torch.from_numpy).
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
+    result = over_array(ndarray)
+    if not ndarray.flags.writeable:
+        warnings.warn(UNWRITABLE_ARRAY, UserWarning, stacklevel=3)
+    return result
+
+
+_UNWRITABLE = (
+    "The given {} is not writable, and PyTorch does not support non-writable tensors. This means "
+    "{} You may want to copy the {} to protect its data or make it writable before converting it "
+    "to a tensor. This type of warning will be suppressed for the rest of this program."
+)
+UNWRITABLE_ARRAY = _UNWRITABLE.format(
+    "NumPy array", "writing to this tensor will result in undefined behavior.", "array"
+)
+UNWRITABLE_BUFFER = _UNWRITABLE.format(
+    "buffer",
+    "you can write to the underlying (supposedly non-writable) buffer using the tensor.",
+    "buffer",
+)
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """The array, or a view of it that can be written, as a tensor over it can be in torch."""
+    if array.flags.writeable:
+        return array
+    writable = {"data": (array.ctypes.data, False), "strides": array.strides}
+    interface = {**array.__array_interface__, **writable}
+    return np.asarray(SimpleNamespace(__array_interface__=interface, owner=array))
+
+
+def over_array(ndarray: np.ndarray) -> Tensor:
+    """A tensor over the memory of an array. Raises as `from_numpy`, and does not warn."""
     if not ndarray.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
@@ -204,6 +240,7 @@ def from_numpy(ndarray) -> Tensor:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy "
             "array to reallocate the memory."
         )
+    ndarray = _writable(ndarray)
     result = blank()
     # The strides of dimensions of one element are free, and a tensor's are the array's.
     if ndarray.flags.c_contiguous and ndarray.size and 1 not in ndarray.shape:

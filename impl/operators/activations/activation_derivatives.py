@@ -322,6 +322,7 @@ log_sigmoid_backward.gradient(
     grad_output=lambda F, grad, self, buffer: F.log_sigmoid_backward(grad, self, buffer),
     self=_log_sigmoid_curvature,
 )
+log_sigmoid_backward.forward("elementwise")
 
 
 # Double backward records the formula step by step, with a rounding for each step.

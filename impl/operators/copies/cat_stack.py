@@ -180,13 +180,13 @@ def _stacked(tensors, dim: int) -> tuple[int, ...]:
     """The shape of the result. Raises RuntimeError when the shapes differ, IndexError for a
     dimension out of range."""
     first = tensors[0].shape
+    dim = wrap_dim(dim, len(first) + 1)
     for i, t in enumerate(tensors):
         if t.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 "
                 f"and {list(t.shape)} at entry {i}"
             )
-    dim = wrap_dim(dim, len(first) + 1)
     return (*first[:dim], len(tensors), *first[dim:])
 
 

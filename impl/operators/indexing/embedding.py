@@ -159,7 +159,13 @@ def _renormed(weight, indices, max_norm, norm_type):
             yield row, weight[row] * weight.dtype.type(max_norm / (norm + 1e-7))
 
 
-@operator(node="EmbeddingRenormBackward0", function=False, method=False, fresh=True)
+@operator(
+    node="EmbeddingRenormBackward0",
+    function=False,
+    method=False,
+    fresh=True,
+    torch_name="embedding_renorm",
+)
 def renormed_rows(weight: Array, indices: Array, max_norm, norm_type) -> Array:
     table = weight.copy()
     for row, value in _renormed(table, indices, max_norm, norm_type):

@@ -18,6 +18,7 @@ from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.dispatch.record import check_write
 from impl.factories.creation import array_of
+from impl.factories.creation.from_data import UNWRITABLE_ARRAY
 from impl.operators.copies.copies import copy_, fill_
 from impl.operators.indexing.index_operators import check_first_mask, from_scalar, index_, put_at
 from impl.operators.indexing.index_writes import index_fill_
@@ -55,7 +56,7 @@ def _select(tensor: Tensor, dim: int, index: int, position: int) -> Tensor:
     shape = tensor._raw.shape
     if not shape and index == 0:
         raise IndexError(_ZERO_DIM)
-    size = shape[dim] if shape else 0
+    size = shape[dim] if dim < len(shape) else 0  # beyond them after a second ellipsis
     if not -size <= index < size:
         if not -(2**63) <= index < 2**63:
             raise ValueError("Overflow when unpacking long long")
@@ -212,6 +213,8 @@ def _as_index(item) -> Tensor:
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
             f"valid indices (got {_type_name(item)})"
         )
+    if isinstance(item, np.ndarray) and not item.flags.writeable:
+        warnings.warn(UNWRITABLE_ARRAY, UserWarning, stacklevel=5)
     raw = array_of(item)
     masks = raw.dtype in (np.bool_, np.uint8)
     return new(raw if masks else array_of(item, int64))

@@ -7,6 +7,7 @@ from functools import partial
 
 from impl.core.dtypes import int64
 from impl.core.registry import FUNCTIONS
+from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import function
 from impl.dispatch.not_implemented import require_scalar_type
 from impl.operators.activations.dropout import dropout
@@ -254,6 +255,17 @@ def _packed_simple(
     return output, FUNCTIONS["stack"](lasts, 0)
 
 
+def _without_rule(name: str, layers):
+    """The layers of ATen's overload of this name, for which `vmap` has no batching rule."""
+    return RULES["composed_no_rule"](in_aten(name)(layers))
+
+
+_of_data, _of_input = (
+    _without_rule("lstm.data", _packed_lstm),
+    _without_rule("lstm.input", _plain_lstm),
+)
+
+
 @function("lstm", method=False)
 def _lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
     """An LSTM of several layers: output and two last states (torch.lstm). Raises RuntimeError
@@ -266,21 +278,24 @@ def _lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirection
         if len(params) != 2:
             raise RuntimeError("lstm expects two hidden states")
         rest = has_biases, num_layers, dropout, train, bidirectional, batch_first
-        return _packed_lstm(input, hx, params, *rest)
+        return _of_data(input, hx, params, *rest)
     if len(hx) != 2:
         raise RuntimeError("lstm expects two hidden states")
     settings = has_biases, num_layers, dropout, train, bidirectional, batch_first
-    return _plain_lstm(input, tuple(hx), params, *settings)
+    return _of_input(input, tuple(hx), params, *settings)
 
 
 def _named(name: str, mode: str) -> None:
+    of_data = _without_rule(f"{name}.data", partial(_packed_simple, mode))
+    of_input = _without_rule(f"{name}.input", partial(_simple, mode))
+
     def layers(
         input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
     ):
         settings = has_biases, num_layers, dropout, train, bidirectional, batch_first
         if isinstance(params, Tensor):  # the overload for packed sequences
-            return _packed_simple(mode, input, hx, params, *settings)
-        return _simple(mode, input, hx, params, *settings)
+            return of_data(input, hx, params, *settings)
+        return of_input(input, hx, params, *settings)
 
     layers.__doc__ = f"Recurrent layers with one state: output and last states (torch.{name})."
     function(name, method=False)(layers)

@@ -256,9 +256,13 @@ _BESIDE_TENSORS = {("min", "max"): clamp_tensors, ("min",): _MIN_TENSOR, ("max",
 _BESIDE_NUMBERS = {("min", "max"): clamp_numbers, ("min",): _MIN_NUMBER, ("max",): _MAX_NUMBER}
 
 
-def _check_given(min, max) -> None:
+def _check_given(input, min, max) -> None:
+    """Raise RuntimeError without a bound, and for a complex one of an operand that is not."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    real = input._raw.dtype.kind == "f"
+    if real and any(isinstance(b, complex) and b.imag for b in (min, max)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
 
 
 @function()
@@ -269,7 +273,7 @@ def clamp(input, min=None, max=None, *, out=None):
     Between numbers the gradient passes on the open interval; what ties with a bound that is a
     tensor shares with it. Raises RuntimeError without any bound.
     """
-    _check_given(min, max)
+    _check_given(input, min, max)
     op, bounds = _overload(input, min=min, max=max)
     return op(input, *bounds) if out is None else op.call_out(out, (input, *bounds))
 
@@ -277,7 +281,7 @@ def clamp(input, min=None, max=None, *, out=None):
 @function()
 def clamp_(input, min=None, max=None):
     """`clamp` in place."""
-    _check_given(min, max)
+    _check_given(input, min, max)
     op, bounds = _overload(input, True, min=min, max=max)
     return op.inplace(input, *bounds)
 

@@ -167,6 +167,7 @@ sigmoid_backward.gradient(
         F.conj(grad) * grad_output * F.add_scalar(F.mul_scalar(output_conj, -2), 1)
     ),
 )
+sigmoid_backward.forward("elementwise")
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True, complex=NoComplex("logit_cpu"))

@@ -86,6 +86,7 @@ tanh_backward.gradient(
     grad_output=lambda F, grad, output_conj: F.tanh_backward(grad, output_conj),
     output="F.conj(grad) * (F.mul_scalar(output_conj, -2) * grad_output)",
 )
+tanh_backward.forward("elementwise")
 
 
 asinh = unary("asinh", np.arcsinh, "The inverse hyperbolic sine", inplace=False)

@@ -40,7 +40,7 @@ def einsum(equation, tensors, *, path=None):
     summed = sorted({n for term in names for n in term if n not in kept}, key=str)
     order = [*kept, *summed]
     aligned = [_align(t, term, order) for t, term in zip(operands, names, strict=True)]
-    _check_sizes(aligned, order)
+    _check_sizes(aligned, order, names)
     return _contract(aligned, len(kept), len(order))
 
 
@@ -134,12 +134,19 @@ def _align(tensor: Tensor, names: list, order: list) -> Tensor:
     return tensor_ops.permute(tensor, tuple(target))
 
 
-def _check_sizes(operands: list[Tensor], order: list) -> None:
+def _check_sizes(operands: list[Tensor], order: list, names: list[list]) -> None:
+    """Raise RuntimeError for sizes of one name that differ."""
     for dim, name in enumerate(order):
         size = 1
         for i, tensor in enumerate(operands):
             n = tensor._raw.shape[dim]
             if n != 1 and size != 1 and n != size:
+                if isinstance(name, int):
+                    raise RuntimeError(
+                        f"einsum(): dimension {names[i].index(name)} covered by ellipsis in "
+                        f"operand {i}has size {n} which does not broadcast with previously seen "
+                        f"ellipsis with size {size} for the respective dimension"
+                    )
                 raise RuntimeError(
                     f"einsum(): subscript {name} has size {n} for operand {i} which does not "
                     f"broadcast with previously seen size {size}"

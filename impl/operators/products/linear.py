@@ -63,7 +63,7 @@ def _linear_out(out: Tensor, input: Tensor, weight: Tensor, bias: Tensor | None)
 def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """The layer as ATen composes it (Linear.cpp)."""
     ranks = (input._raw.ndim, weight._raw.ndim)
-    require_dimensions(ranks, "linear")
+    require_dimensions(ranks, "matmul" if STATE.transforms else "linear")
     turned = tensor_ops.t(weight)
     if bias is None:
         return matmul_of(input, turned)

@@ -153,8 +153,19 @@ def _mm_meta(self, mat2):
     return (self.shape[0], mat2.shape[1]), self.dtype
 
 
+def _require_ranks(name: str, args, first: int, second: int) -> None:
+    """Raise RuntimeError for examples that are no matrices or vectors of these dimensions."""
+    ranks = [value._raw.ndim for value in args]
+    if ranks != [first, second]:
+        raise RuntimeError(
+            f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {ranks[0]}and b has "
+            f"dim {ranks[1]}but expected them to have dim {first} and dim {second}"
+        )
+
+
 @mm.batches
 def _mm_of_batch(args, level):
+    _require_ranks("mm", args, 2, 2)
     left, right = (fronted(value, level) for value in args)
     return hide(FUNCTIONS["matmul"](left, right), level)
 
@@ -231,6 +242,7 @@ def _bmm_meta(self, mat2):
 
 @bmm.batches
 def _bmm_of_batch(args, level):
+    _require_ranks("bmm", args, 3, 3)
     left, right = (ensured(value, level) for value in args)
     return hide(FUNCTIONS["matmul"](left, right), level)
 
@@ -307,6 +319,7 @@ def _prepare_mv(out, self, vec):
 
 @mv.batches
 def _mv_of_batch(args, level):
+    _require_ranks("mv", args, 2, 1)
     matrix, vector = (fronted(value, level) for value in args)
     if vector._raw.ndim == 1:
         return hide(FUNCTIONS["matmul"](matrix, vector), level)
@@ -359,6 +372,8 @@ dot.checks_out(inner_product_out, first=True)
 
 @dot.batches
 def _dot_of_batch(args, level):
+    if any(value._raw.ndim != 1 for value in args):
+        raise RuntimeError("Got wrong shapes for dot")
     left, right = (fronted(value, level) for value in args)
     if left._raw.ndim == right._raw.ndim == 2:
         product = FUNCTIONS["matmul"](left.unsqueeze(-2), right.unsqueeze(-1))
