@@ -7,7 +7,7 @@ import numpy as np
 from impl.core.dtypes import WIDE
 from impl.core.sizes import repeated_dims
 from impl.kernels.reduced_precision import widened
-from impl.kernels.vectorized import MODERATE, sum_of_rows
+from impl.kernels.vectorized import MODERATE, sum_along, sum_of_rows, total
 
 
 def sum_to(raw, shape):
@@ -21,12 +21,13 @@ def sum_to(raw, shape):
         return sum_of_rows(raw)  # a view, as in torch
     wide = widened(raw)
     if not shape:  # a full reduction, which returns no view in torch
-        return wide.sum().astype(raw.dtype)
+        return np.asarray(total(wide)).astype(raw.dtype)[()]
     if not wide.flags.c_contiguous:  # the result is row-major, as in ATen
         kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
-        total = np.add.reduce(wide, axes, keepdims=True, out=np.empty(kept, wide.dtype))
+        made = np.empty(kept, wide.dtype)
+        made[...] = sum_along(wide, axes, True)
     else:
-        total = np.add.reduce(wide, axes, keepdims=True)
+        made = sum_along(wide, axes, True)
     if wide is not raw:
-        total = total.astype(raw.dtype)
-    return total.reshape(shape) if raw.ndim > len(shape) else total
+        made = made.astype(raw.dtype)
+    return made.reshape(shape) if raw.ndim > len(shape) else made

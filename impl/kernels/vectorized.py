@@ -19,6 +19,7 @@ LONG_VECTOR = 64
 _LARGE = 1 << 16
 _ROW = 8192
 _ROWS = 64
+_LEVELS = 4  # of sums of blocks
 _SEVERAL = 1024
 _FLOAT32 = np.dtype(np.float32)
 _INFINITY = np.float32(np.inf)
@@ -34,11 +35,59 @@ def total(raw: np.ndarray):
     is not, and the error bound, about 64 + log2(n) roundings, has the same order.
     """
     if raw.size < _LARGE or raw.dtype.kind != "f" or not raw.flags.c_contiguous:
-        return np.add.reduce(raw, None)
+        return sum_along(raw, tuple(range(np.ndim(raw))))
     flat = raw.reshape(-1)
     whole = flat.size - flat.size % _ROWS
     rows = flat[:whole].reshape(_ROWS, -1)
     return np.sum(rows.sum(0)) + np.sum(flat[whole:])
+
+
+def sum_along(raw: np.ndarray, axes, keepdims: bool = False):
+    """The sum over axes, None for all.
+
+    NumPy adds one row after another, with an error of that many roundings, but for the axis that is
+    innermost in memory. Many rows are therefore summed in blocks, whose sums are summed so in turn,
+    where ATen does so (cascade_sum in SumKernel.cpp), and in its order.
+    """
+    axis = None if axes is None else _long_axis(raw, axes)
+    if axis is None:
+        return np.add.reduce(raw, axes, keepdims=keepdims)
+    every = (slice(None),) * axis
+    power = max(4, (raw.shape[axis] - 1).bit_length() // _LEVELS)
+    total = None
+    for _ in range(_LEVELS - 1):
+        before, (rows, *after) = raw.shape[:axis], raw.shape[axis:]
+        whole = rows >> power << power
+        if whole < rows:
+            rest = np.add.reduce(raw[*every, whole:], axis, keepdims=True)
+            total = rest if total is None else total + rest
+        if not whole:
+            break
+        blocks = raw[*every, :whole].reshape(*before, -1, 1 << power, *after)
+        raw = np.add.reduce(blocks, axis + 1)
+    else:
+        rest = np.add.reduce(raw, axis, keepdims=True)
+        total = rest if total is None else total + rest
+    return sum_along(total, axes, keepdims)
+
+
+def _long_axis(raw, axes) -> int | None:
+    """The longest of the axes, if it is long, of floating numbers, and the second in memory when
+    those are counted as one that TensorIterator coalesces; the first is summed by pairs."""
+    if np.size(raw) <= MODERATE or raw.dtype.kind not in "fc":
+        return None
+    axis = max(axes, key=raw.shape.__getitem__, default=None)
+    if axis is None or raw.shape[axis] <= MODERATE:
+        return None
+    strides = [abs(step) for step in raw.strides]
+    place, end, kept = -1, -1, False
+    for d in sorted((d for d, n in enumerate(raw.shape) if n > 1), key=strides.__getitem__):
+        if strides[d] != end or kept != (d not in axes):
+            place, kept = place + 1, d not in axes
+        if d == axis:
+            break
+        end = strides[d] * raw.shape[d]
+    return axis if place == 1 else None
 
 
 def beyond(choose: np.ufunc, bound, value):

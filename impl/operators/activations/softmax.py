@@ -22,7 +22,7 @@ from impl.dispatch.not_implemented import not_implemented, require_scalar_type
 from impl.dispatch.out import check_out, fit, named_out, refuse_links, set_output, store
 from impl.dispatch.record import underived_out
 from impl.kernels.reduced_precision import widened
-from impl.kernels.vectorized import MODERATE, largest, ones, smallest
+from impl.kernels.vectorized import MODERATE, largest, ones, smallest, sum_along
 from impl.operators.reductions.reductions import accumulate, restore
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -71,7 +71,7 @@ def _total(wide, dim: int):
     if rows and wide.dtype in WIDE:
         column = ones((shape[dim], 1), wide.dtype)
         return wide.dot(column) if dim == 1 else np.matmul(wide, column)
-    return np.add.reduce(wide, axis=dim if wide.ndim else None, keepdims=True)
+    return sum_along(wide, (dim,) if wide.ndim else None, True)
 
 
 # The names are those of torch's nodes; they are reached as `softmax` and `log_softmax`.

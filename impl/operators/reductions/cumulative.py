@@ -42,6 +42,10 @@ def _working(raw, dtype):
     return raw.astype(np.int64) if BY_NUMPY[raw.dtype].category <= INTEGRAL else raw
 
 
+# In which running sums and products are kept (ATen's acc_type on the CPU), if not in their own.
+_ACCUMULATED = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
+
+
 def _running(ufunc, raw, dim: int, dtype):
     raw = np.asarray(_working(raw, dtype))
     dim = wrap_dim(dim, raw.ndim)
@@ -50,7 +54,8 @@ def _running(ufunc, raw, dim: int, dtype):
     wide = widened(raw)
     if ufunc is np.add and wide.dtype.kind in "fc":
         wide = wide + 0  # where torch begins: no sum is a negative zero
-    return np.ascontiguousarray(ufunc.accumulate(wide, axis=dim)).astype(raw.dtype)
+    running = ufunc.accumulate(wide, axis=dim, dtype=_ACCUMULATED.get(raw.dtype))
+    return np.ascontiguousarray(running).astype(raw.dtype)
 
 
 _HIDDEN: dict[str, Any] = {"function": False, "method": False, "batching": "dims"}
@@ -204,7 +209,8 @@ def logcumsumexp_along(self: Array, dim) -> Array:
     if raw.dtype.kind == "c":
         return _complex_logcumsumexp(raw, dim)
     wide = widened(raw) + 0  # as of sums
-    return np.ascontiguousarray(np.logaddexp.accumulate(wide, axis=dim)).astype(raw.dtype)
+    running = np.logaddexp.accumulate(wide, axis=dim, dtype=_ACCUMULATED.get(raw.dtype))
+    return np.ascontiguousarray(running).astype(raw.dtype)
 
 
 def _complex_logcumsumexp(raw, dim: int):

@@ -55,6 +55,8 @@ def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
     wide = widened(raw)
     if reduction is np.sum and axis is None and not keepdims and not options:
         result = vectorized.total(wide)
+    elif reduction is np.sum and not options:
+        result = np.asarray(vectorized.sum_along(wide, axis, keepdims))
     else:
         result = reduction(wide, axis=axis, keepdims=keepdims, **options)
         if result.ndim > 1 and not result.flags.c_contiguous:
@@ -186,7 +188,7 @@ def mean_of(raw, dims, keepdim: bool):
     if dims is None and not keepdim:
         total = vectorized.total(wide)
     else:
-        total = np.sum(wide, axis=dims, keepdims=keepdim)
+        total = vectorized.sum_along(wide, dims, keepdim)
     count = raw.size if dims is None else math.prod(raw.shape[d] for d in dims)
     return (total / total.dtype.type(count)).astype(raw.dtype)
 
