@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def total(raw: np.ndarray):
     return np.sum(rows.sum(0)) + np.sum(flat[whole:])
 
 
-def sum_along(raw: np.ndarray, axes, keepdims: bool = False):
+def sum_along(raw: np.ndarray, axes, keepdims: Any = False):
     """The sum over axes, None for all.
 
     NumPy adds one row after another, with an error of that many roundings, but for the axis that is
@@ -54,7 +55,7 @@ def sum_along(raw: np.ndarray, axes, keepdims: bool = False):
         return np.add.reduce(raw, axes, keepdims=keepdims)
     every = (slice(None),) * axis
     power = max(4, (raw.shape[axis] - 1).bit_length() // _LEVELS)
-    total = None
+    total: Any = None
     for _ in range(_LEVELS - 1):
         before, (rows, *after) = raw.shape[:axis], raw.shape[axis:]
         whole = rows >> power << power
