@@ -154,6 +154,17 @@ def _gradients(
     return needed(made, needs)
 
 
+@operator(node="Error", outputs=("mean", "invstd"), function=False, method=False)
+def without_derivative(save_mean: Array, save_invstd: Array, input: Array) -> tuple:
+    """The statistics of a batch, whose derivative with respect to the input raises."""
+    return save_mean.copy(), save_invstd.copy()
+
+
+@without_derivative.gradients("save_mean", "save_invstd", "input")
+def _no_third_derivative(F, grads, needs):
+    raise RuntimeError("batch_norm does not support 3rd+ order derivatives.")
+
+
 @native_batch_norm_backward.gradients("grad_out", "input", "weight")
 def _second_gradients(
     F, grads, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps
@@ -167,7 +178,9 @@ def _second_gradients(
         return F.reshape(value, column)
 
     if train:
-        mean, scale = spread(save_mean), spread(save_invstd)
+        mean, scale = F.without_derivative(save_mean, save_invstd, input)
+        for dim in (*(1,) * (ndim - 2), 0):
+            mean, scale = F.unsqueeze(mean, dim), F.unsqueeze(scale, dim)
     else:
         mean = spread(running_mean)
         scale = F.rsqrt(F.add_scalar(spread(running_var), eps))
