@@ -99,6 +99,10 @@ def _set_data(self, value) -> None:
     self._storage = Replaced(value._storage, self._storage, altered)
     self._strides, self._offset = value._strides, value._offset
     self._dense_meta = None
+    if value._inference is not self._inference:
+        # The dispatch keys are the value's, but the tensor has kept its version counter, or none.
+        self._inference = value._inference
+        inference_mode.use_slow_path(self)
     if conj_neg_bits(self) != conj_neg_bits(value):
         with_bits(self, *conj_neg_bits(value))
 

@@ -49,6 +49,7 @@ def _check_written(value, p, out=None) -> None:
     promote="float",
     inplace=True,
     out=True,
+    layout_sensitive=True,
     batching="pointwise",
     memory=MemoryOverlap(preceded=_check_written),
 )
