@@ -134,3 +134,135 @@ def test_finite_differences_evaluate_right_operands_first(order, spacing, dim):
         return result, recorded(result), gradients(t, result, [x])
 
     check(program, 4)
+
+
+QUOTIENTS = {
+    "div": lambda t, x, y: x / y,
+    "reciprocal": lambda t, x, y: y.reciprocal(),
+    "pinv": lambda t, x, y: t.linalg.pinv(t.stack([x, y])),
+    "pinv of columns": lambda t, x, y: t.linalg.pinv(t.stack([x, y]).T),
+}
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+def test_formulas_evaluate_right_operands_first(name, kind):
+    def program(t):
+        x, y = (
+            t.tensor(numbers, dtype=getattr(t, kind), requires_grad=True)
+            for numbers in ([1.0, 2.0, 4.0], [3.0, 2.0, 1.0])
+        )
+        return gradients(t, QUOTIENTS[name](t, x, y), [x, y])[1]
+
+    check(program)
+
+
+# -- strides and versions of gradients ------------------------------------------------------------
+
+LAYOUTS = {
+    "rows": lambda t: t.arange(12.0).reshape(4, 3),
+    "columns": lambda t: t.arange(12.0).reshape(3, 4).T,
+    "parts": lambda t: t.arange(48.0).reshape(8, 6)[::2, ::2],
+    "expanded": lambda t: t.arange(4.0)[:, None].expand(4, 3),
+    "overlapping": lambda t: t.arange(9.0).as_strided((4, 3), (1, 1)),
+}
+LAID_OUT = {
+    "prelu": lambda t, x: t.nn.functional.prelu(x - 2, t.tensor([0.5])),
+    "prelu by channel": lambda t, x: t.nn.functional.prelu(x, t.tensor([0.5, 1.0, 2.0])),
+    "mvlgamma": lambda t, x: t.mvlgamma(x + 4, 2),
+    "mvlgamma_": lambda t, x: (x + 4).clone().mvlgamma_(3),
+    "native_dropout": lambda t, x: t.native_dropout(x, 0.0, True)[0],
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("of_gradient", LAYOUTS)
+def test_the_layout_of_a_gradient(name, layout, of_gradient):
+    def program(t):
+        x = LAYOUTS[layout](t).requires_grad_()
+        return t.autograd.grad(LAID_OUT[name](t, x), x, LAYOUTS[of_gradient](t))
+
+    check(program, 3)
+
+
+WRITES = {
+    "clamp": lambda t, x, y: x.clamp_(y),
+    "clamp between": lambda t, x, y: x.clamp_(y - 1, y),
+    "clamp_max": lambda t, x, y: x.clamp_max_(y),
+    "copysign": lambda t, x, y: x.copysign_(y),
+    "mul": lambda t, x, y: x.mul_(y),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("view", ["x[1:]", "x[:, None][1]", "x.as_strided((1,), (2,))", "x.T[:1]"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_operand_of_a_write_through_a_view(name, view, whole):
+    def program(t):
+        x, y = t.zeros(2), t.tensor([2.0], requires_grad=True)
+        part = WRITES[name](t, eval(view, {"x": x}), y)
+        result = x if whole else part
+        found = t.autograd.grad(result, y, t.ones_like(result), retain_graph=True)
+        result.backward(t.ones_like(result))
+        return found, y.grad
+
+    check(program)
+
+
+STRIDED = [
+    ((2, 0, 5), (2, 1, 2), None),
+    ((0,), (1,), ((0,), (0,))),
+    ((3,), (1,), ((0, 2), (1, 1))),
+    ((3,), (0,), ((2,), (0,))),
+    ((3,), (0,), ((0,), (0,))),
+]
+
+
+@pytest.mark.parametrize("shape, stride, view", STRIDED)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_as_strided_without_elements(shape, stride, view, create_graph):
+    def program(t):
+        x = t.zeros(20).as_strided(shape, stride).requires_grad_()
+        y = x * 1
+        z = y.as_strided(*(view or (y.shape, y.stride())))
+        return gradients(t, z, [z, x, y], create_graph)[0]
+
+    check(program)
+
+
+SECOND_WRITES = ["mul_(2.0)", "mul_(x[0, 0].detach())", "exp_()", "add_(1)", "copy_(x[0])"]
+
+
+@pytest.mark.parametrize("view", ["squeeze()", "view(3)", "T[:, 0]", "mul(1)"])
+@pytest.mark.parametrize("second", SECOND_WRITES)
+@pytest.mark.parametrize("retain_graph", [False, True])
+@pytest.mark.parametrize("observed", [False, True])
+def test_the_history_of_a_written_view_that_was_saved(view, second, retain_graph, observed):
+    def program(t):
+        x = t.tensor([[1.0, 2.0, 0.5]], requires_grad=True)
+        y = eval(f"(x * 1).{view}", {"x": x})
+        y.relu_()
+        kept = y.grad_fn if observed else None
+        eval(f"y.{second}", {"x": x, "y": y})
+        y.backward(t.ones_like(y), retain_graph=retain_graph)
+        return x.grad, kept is None
+
+    check(program, 5)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_hook_keeps_the_seed_of_gradcheck(fast):
+    def program(t):
+        kept = []
+
+        def function(x):
+            y = x * 2
+            y.register_hook(kept.append)
+            return y
+
+        x = t.tensor([1.0, 2.0, 3.0], dtype=t.float64, requires_grad=True)
+        t.autograd.gradcheck(function, (x,), fast_mode=fast)
+        return [k for k in kept if k is not None][: 1 if fast else 6]
+
+    check(program, 0 if fast else None)
