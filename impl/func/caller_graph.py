@@ -24,29 +24,32 @@ _OF_LEVEL = ("_tensor_hooks", "_retains_grad_of", "_pre_hooks", "_post_hooks", "
 class CallerGraph:
     """The nodes of a level as its caller sees them.
 
-    `is_of_caller` says whether a leaf is one of the caller's; `shown` is a tensor of the level for
-    the caller.
+    `is_of_caller` says whether a leaf is one of the caller's, `is_wrapper` whether a node stands
+    for an input of the level that has a history; `shown` is a tensor of the level for the caller.
     """
 
     def __init__(
-        self, is_of_caller: Callable[[Tensor], bool], shown: Callable[[Tensor], Tensor]
+        self,
+        is_of_caller: Callable[[Tensor], bool],
+        is_wrapper: Callable[[Any], bool],
+        shown: Callable[[Tensor], Tensor],
     ) -> None:
-        self._is_of_caller, self._shown = is_of_caller, shown
+        self._is_of_caller, self._is_wrapper, self._shown = is_of_caller, is_wrapper, shown
         self._copies: dict[Any, Any] = {}
         self._found: dict[Any, Any] | None = None  # of the walk that is under way
 
-    def node(self, root: Any) -> Any:
-        """The caller's node for one of the level: itself, or a copy; None if no path leads from it
-        to a tensor of the caller."""
+    def edge(self, root: Any, number: int) -> tuple | None:
+        """The caller's edge for one to a node of the level: to that, to a copy, or to what an input
+        stands for; None if no path leads from it to a tensor of the caller."""
         if self._found is not None:  # a tensor that a node saves has the history in which it stands
-            return self._walked(root, self._found)
+            return self._walked(root, number, self._found)
         self._found = {}
         try:
-            return self._walked(root, self._found)
+            return self._walked(root, number, self._found)
         finally:
             self._found = None
 
-    def _walked(self, root: Any, found: dict[Any, Any]) -> Any:
+    def _walked(self, root: Any, number: int, found: dict[Any, Any]) -> tuple | None:
         left = [root]
         while left:
             node = left[-1]
@@ -57,18 +60,18 @@ class CallerGraph:
                 left.pop()
                 if node not in found:
                     found[node] = self._made(node, found)
-        return found[root]
+        return _edge((root, number), found)
 
     def _made(self, node: Any, found: dict[Any, Any]) -> Any:
+        """The caller's node; of an input that has a history, the edge of that."""
         if isinstance(node, AccumulateGrad):
             return node if self._is_of_caller(node.variable) else None
         edges = node._edges()
-        left = [
-            None if edge is None or found[edge[0]] is None else (found[edge[0]], edge[1])
-            for edge in edges
-        ]
+        left = [_edge(edge, found) for edge in edges]
         if not any(left):
             return None
+        if self._is_wrapper(node):
+            return left[0]
         return (
             node if left == edges or not isinstance(node, OperatorNode) else self._copy(node, left)
         )
@@ -103,6 +106,13 @@ class CallerGraph:
             made.number, made.history = shown._nr, shown._node is not None
             return made
         return value
+
+
+def _edge(edge: tuple | None, found: dict[Any, Any]) -> tuple | None:
+    made = None if edge is None else found[edge[0]]
+    if edge is None or made is None:
+        return None
+    return made if isinstance(made, tuple) else (made, edge[1])
 
 
 def _targets(node: Any) -> list:

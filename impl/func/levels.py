@@ -23,7 +23,7 @@ from impl.core import grad_mode, inference_mode
 from impl.core.state import STATE
 from impl.func.arguments import Arguments, memories
 from impl.func.caller_graph import CallerGraph, nodes_from
-from impl.graph.accumulate_grad import AccumulateGrad
+from impl.graph.accumulate_grad import AccumulateGrad, grad_accumulator
 from impl.graph.edge import gradient_edge
 from impl.operators.views.as_strided import alias_view
 from impl.tape import batched_tangents, dual_tensor
@@ -205,7 +205,7 @@ class Level(Transform):
         self._vmaps: tuple = ()  # the levels of `vmap` outside
         self._inputs: list = []  # the nodes of aliases of tensors with a graph
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
-        self._graph = CallerGraph(self._is_of_caller, self._for_caller)
+        self._graph = CallerGraph(self._is_of_caller, self._stands_for_input, self._for_caller)
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -232,9 +232,9 @@ class Level(Transform):
         """Take the history of this level from a tensor of the caller that was written."""
         root = tensor._grad_fn
         of_leaf = root is None and self._is_of_caller(tensor)
-        node = None if root is None else self._graph.node(root)
-        if self.caller_records and node is not None:
-            tensor._node = node
+        edge = None if root is None else self._graph.edge(root, tensor._nr)
+        if self.caller_records and edge is not None:
+            tensor._node, tensor._nr = edge
         elif not (self.caller_records and of_leaf):
             tensor._node, tensor._nr, tensor._requires_grad = None, 0, False
 
@@ -296,6 +296,7 @@ class Level(Transform):
             alias._view = None  # a wrapper is no view
             self._inputs.append(alias._grad_fn)
             alias._grad_fn._wrapper_of = self
+            alias._grad_fn._leaf = grad_accumulator(value.detach()._requiring_grad())
         else:
             alias = value.detach()._requiring_grad()
             alias._level = self
@@ -304,6 +305,9 @@ class Level(Transform):
 
     def _leads_to(self, node: Any) -> bool:
         return super()._leads_to(node) or any(node is one for one in self._inputs)
+
+    def _stands_for_input(self, node: Any) -> bool:
+        return node._wrapper_of is self
 
     def lowered(self, tree: Any) -> Any:
         """The tensors of a tree of results, for the caller."""
@@ -323,12 +327,14 @@ class Level(Transform):
         root = value._grad_fn
         if root is None:
             return value if self._is_of_caller(value) else self._unwrapped(value)
-        node = self._graph.node(root) if self.caller_records else None
-        if node is root:
+        edge = self._graph.edge(root, value._nr) if self.caller_records else None
+        if edge == (root, value._nr):
             return value
+        if edge is not None and isinstance(edge[0], AccumulateGrad):
+            return edge[0].variable
         result = self._unwrapped(value)
-        if node is not None:
-            result._node, result._nr = node, value._nr
+        if edge is not None:
+            result._node, result._nr = edge
         return result
 
     def _unwrapped(self, value: Tensor) -> Tensor:
