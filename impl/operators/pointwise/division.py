@@ -36,7 +36,7 @@ def _by_other(F, grad, other_conj):
 
 def _minus_quotient(F, grad, self, other):
     slope = F.conj(F.true_div(self, other) / other)
-    return -grad * slope
+    return F.in_domain_of(-grad * slope, other)
 
 
 true_div.gradient(self=_by_other, other=_minus_quotient)
