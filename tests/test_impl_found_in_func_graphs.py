@@ -17,7 +17,7 @@ def check(program):
 
 
 def graph(*tensors):
-    """The nodes of some tensors' graphs; leaves with what they belong to."""
+    """The nodes of some tensors' graphs; tensors without one themselves."""
     return [t if t.grad_fn is None else recorded(t) for t in tensors]
 
 

@@ -136,15 +136,18 @@ def test_finite_differences_evaluate_right_operands_first(order, spacing, dim):
     check(program, 4)
 
 
-QUOTIENTS = {
+FORMULAS = {
     "div": lambda t, x, y: x / y,
     "reciprocal": lambda t, x, y: y.reciprocal(),
     "pinv": lambda t, x, y: t.linalg.pinv(t.stack([x, y])),
     "pinv of columns": lambda t, x, y: t.linalg.pinv(t.stack([x, y]).T),
+    "acosh": lambda t, x, y: (x + y).acosh(),
+    "atanh": lambda t, x, y: (x / 10).atanh(),
 }
+REAL = "i1 i1e bessel_j1 bessel_y1 modified_bessel_i1 modified_bessel_k1 log_ndtr ndtri erfinv"
 
 
-@pytest.mark.parametrize("name", QUOTIENTS)
+@pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("kind", ["float64", "complex128"])
 def test_formulas_evaluate_right_operands_first(name, kind):
     def program(t):
@@ -152,9 +155,18 @@ def test_formulas_evaluate_right_operands_first(name, kind):
             t.tensor(numbers, dtype=getattr(t, kind), requires_grad=True)
             for numbers in ([1.0, 2.0, 4.0], [3.0, 2.0, 1.0])
         )
-        return gradients(t, QUOTIENTS[name](t, x, y), [x, y])[1]
+        return gradients(t, FORMULAS[name](t, x, y), [x, y])[1]
 
     check(program)
+
+
+@pytest.mark.parametrize("name", REAL.split())
+def test_special_formulas_evaluate_right_operands_first(name):
+    def program(t):
+        x = t.tensor([0.25, 0.5], dtype=t.float64, requires_grad=True)
+        return gradients(t, getattr(t.special, name)(x), [x])
+
+    check(program, 6)
 
 
 # -- strides and versions of gradients ------------------------------------------------------------

@@ -39,8 +39,8 @@ class CallerGraph:
         self._found: dict[Any, Any] | None = None  # of the walk that is under way
 
     def edge(self, root: Any, number: int) -> tuple | None:
-        """The caller's edge for one to a node of the level: to that, to a copy, or to what an input
-        stands for; None if no path leads from it to a tensor of the caller."""
+        """The caller's edge for one to a node of the level: to that, to a copy, or for an input to
+        the history outside; None if no path leads from it to a tensor of the caller."""
         if self._found is not None:  # a tensor that a node saves has the history in which it stands
             return self._walked(root, number, self._found)
         self._found = {}
