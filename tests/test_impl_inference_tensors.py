@@ -261,7 +261,6 @@ DIFFERENT = (
     ),
     *("torch.cdist(matrix, matrix, compute_mode='use_mm_for_euclid_dist')", "matrix.isreal()"),
     *("torch.fft.fft(matrix, norm='ortho')", "torch.histc(matrix)", "torch.isin(matrix, vector)"),
-    *("torch.unique(number)", "torch.unique_consecutive(vector, return_counts=True)"),
     *("torch.diff(matrix, n=0)", "torch.nonzero_static(matrix, size=1)", "matrix.to_sparse()"),
 )
 

@@ -154,12 +154,13 @@ def _columns(tensors, output: Tensor, direction: Tensor | None) -> tuple[list[An
     count = output.numel() if direction is None else 1
     jacobians = [t.new_zeros((t.numel(), count)) for t in tensors]
     dtypes_agree = True
+    # One seed for all columns, which hooks may keep, and see written.
+    seed = output.new_zeros(output.shape) if direction is None else direction.reshape(output.shape)
+    flat = seed.reshape(-1)
     for k in range(count):
         if direction is None:
-            seed = output.new_zeros(output.shape)
-            seed.view(-1)[k] = 1.0
-        else:
-            seed = direction.reshape(output.shape)
+            flat.zero_()
+            flat[k] = 1.0
         grads = grad(output, tensors, seed, retain_graph=True, allow_unused=True)
         for tensor, jacobian, gradient in zip(tensors, jacobians, grads, strict=True):
             if gradient is not None:

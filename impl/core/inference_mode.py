@@ -70,7 +70,8 @@ def records_copies(tensor) -> bool:
     The case is an inference tensor that requires grad: `clone` itself records no node for it, but
     the `copy_` in its kernel does.
     """
-    return tensor._inference and tensor._requires_grad and STATE.enabled
+    shown = tensor._inference and not _below_mode()
+    return shown and _is_flagged(tensor) and STATE.enabled
 
 
 def shows_kernel(operator, args) -> bool:
@@ -80,11 +81,17 @@ def shows_kernel(operator, args) -> bool:
     So it does outside the mode if all operands are inference tensors; with any normal operand those
     keys are excluded and the outputs begin at version 0. Below autograd the versions show, too.
     """
-    if STATE.inference:
+    if STATE.inference or _below_mode():
         return False
     if STATE.below_autograd:
         return not STATE.within_dispatch
     return not recordable(operator, args)
+
+
+def _below_mode() -> bool:
+    """Whether kernels run in the handler of a dispatch mode, below the keys that record and count:
+    so they do under `allow_mutation_on_saved_tensors`."""
+    return STATE.before_write is not None
 
 
 def composed(operator, args):
@@ -138,23 +145,27 @@ def _of_arguments(fact, args):
 
 def count_made(source, result):
     """`count_making` for a result that one write made of a tensor, by no operator; returns it."""
-    if source._inference and not STATE.inference:
+    if source._inference and not STATE.inference and not _below_mode():
         result._storage.version += 1
     return result
 
 
 def _is_flagged(value) -> bool:
-    return getattr(value, "_requires_grad", False)
+    """Whether a value is a tensor that requires grad: a leaf, or an inference tensor that a
+    custom Function returned."""
+    return getattr(value, "_requires_grad", False) or getattr(value, "_node", None) is not None
 
 
 def count(tensor) -> None:
     """Increment the version counter after a write to a tensor; not in a handler of
     `__torch_dispatch__`, which runs below the key that counts (ADInplaceOrView).
 
-    Raises RuntimeError for an inference tensor outside inference mode.
+    Nor is a write in inference mode counted to a tensor whose data is an inference tensor's. Raises
+    RuntimeError for an inference tensor outside inference mode.
     """
     if not tensor._uncounted:
-        tensor._storage.version += not STATE.within_dispatch
+        below = STATE.within_dispatch or (STATE.inference and tensor._inference)
+        tensor._storage.version += not below
     elif not STATE.inference:
         raise RuntimeError(messages.INFERENCE_WRITE)
 

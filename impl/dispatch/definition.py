@@ -38,6 +38,7 @@ from impl.core.registry import (
     tensor_ops_no_grad,
 )
 from impl.core.state import STATE
+from impl.core.strides import owns_memory
 from impl.dispatch import fast_path
 from impl.dispatch.batching_rules import RULES, BatchingRule
 from impl.dispatch.gradient_plan import OfArguments
@@ -143,7 +144,7 @@ def _owning(kernel):
 
 def owned(raw):
     """An array in memory of its own, if it is a view; its dimensions stay in their order."""
-    return raw if type(raw) is not ndarray or raw.base is None else raw.copy("K")
+    return raw if type(raw) is not ndarray or owns_memory(raw) else raw.copy("K")
 
 
 def public_function(op: Operator, kernel, out: bool, inplace: bool = False):

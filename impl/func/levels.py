@@ -22,9 +22,9 @@ from typing import Any
 from impl.core import grad_mode, inference_mode
 from impl.core.state import STATE
 from impl.func.arguments import Arguments, memories
-from impl.graph.accumulate_grad import AccumulateGrad
+from impl.func.caller_graph import CallerGraph, nodes_from
+from impl.graph.accumulate_grad import AccumulateGrad, grad_accumulator
 from impl.graph.edge import gradient_edge
-from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tape import batched_tangents, dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
@@ -32,7 +32,7 @@ from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import BatchedTensor, batched_at, hidden, in_front, physical
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.views import as_view
-from impl.utils._pytree import tree_flatten, tree_map
+from impl.utils._pytree import tree_map
 
 _HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
@@ -103,7 +103,7 @@ class Transform:
             return False
         if tensor._grad_fn is None:
             return self.has_leaf(tensor)
-        return any(map(self._leads_to, _nodes(tensor._grad_fn)))
+        return any(map(self._leads_to, nodes_from(tensor._grad_fn)))
 
     def _leads_to(self, node: Any) -> bool:
         return isinstance(node, AccumulateGrad) and self.has_leaf(node.variable)
@@ -205,6 +205,7 @@ class Level(Transform):
         self._vmaps: tuple = ()  # the levels of `vmap` outside
         self._inputs: list = []  # the nodes of aliases of tensors with a graph
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
+        self._graph = CallerGraph(self._is_of_caller, self._stands_for_input, self._for_caller)
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -220,19 +221,21 @@ class Level(Transform):
             if any(transform.hooks for transform in STATE.transforms):
                 raise RuntimeError(_HOOKS)
             with disable_saved_tensors_hooks(_HOOKS), super().run(), recorded():
-                since = next_sequence()
                 try:
                     yield
                 finally:
-                    self.arguments.lowered(lambda tensor: self._lower(tensor, since))
+                    self.arguments.lowered(self._lower)
         finally:
             STATE.fast_path_blockers -= 1
 
-    def _lower(self, tensor: Tensor, since: int) -> None:
+    def _lower(self, tensor: Tensor) -> None:
         """Take the history of this level from a tensor of the caller that was written."""
-        if self.caller_records and self._belongs_to_caller(tensor):
-            self._cut(tensor._grad_fn, since)
-        else:
+        root = tensor._grad_fn
+        of_leaf = root is None and self._is_of_caller(tensor)
+        edge = None if root is None else self._graph.edge(root, tensor._nr)
+        if self.caller_records and edge is not None:
+            tensor._node, tensor._nr = edge
+        elif not (self.caller_records and of_leaf):
             tensor._node, tensor._nr, tensor._requires_grad = None, 0, False
 
     def hooked(self, hook: Callable) -> Callable:
@@ -293,6 +296,7 @@ class Level(Transform):
             alias._view = None  # a wrapper is no view
             self._inputs.append(alias._grad_fn)
             alias._grad_fn._wrapper_of = self
+            alias._grad_fn._leaf = grad_accumulator(value.detach()._requiring_grad())
         else:
             alias = value.detach()._requiring_grad()
             alias._level = self
@@ -302,44 +306,12 @@ class Level(Transform):
     def _leads_to(self, node: Any) -> bool:
         return super()._leads_to(node) or any(node is one for one in self._inputs)
 
-    def lowered(self, tree: Any, since: int | None = None) -> Any:
-        """The tensors of a tree of results, for the caller.
+    def _stands_for_input(self, node: Any) -> bool:
+        return node._wrapper_of is self
 
-        The nodes of their graphs that were made after the node with the number `since` are theirs
-        alone, and lose their edges to the graph of this level.
-        """
-        results = tree_map(self._for_caller, tree)
-        if since is not None:
-            for leaf in tree_flatten(results)[0]:
-                if isinstance(leaf, Tensor) and (root := physical(leaf)._grad_fn) is not None:
-                    self._cut(root, since)
-        return results
-
-    def _cut(self, root, since: int) -> None:
-        """Drop the edges of new nodes from which no path leads to a tensor of the caller."""
-        parents: dict = {}
-        leading = []
-        for node in _nodes(root):
-            if isinstance(node, AccumulateGrad):
-                if self._is_of_caller(node.variable):
-                    leading.append(node)
-                continue
-            for target in node._edge_nodes():
-                if target is not None:
-                    parents.setdefault(target, []).append(node)
-        kept = set(leading)
-        while leading:
-            for node in parents.get(leading.pop(), ()):
-                if node not in kept:
-                    kept.add(node)
-                    leading.append(node)
-        for node in kept:
-            if isinstance(node, AccumulateGrad) or node._sequence <= since:
-                continue
-            edges = node._edges()
-            left = [None if edge is None or edge[0] not in kept else edge for edge in edges]
-            if left != edges:
-                node._set_next_edges(left)
+    def lowered(self, tree: Any) -> Any:
+        """The tensors of a tree of results, for the caller."""
+        return tree_map(self._for_caller, tree)
 
     def held(self, tensor: Tensor) -> Tensor:
         """A tensor without the graph of this level."""
@@ -352,8 +324,18 @@ class Level(Transform):
             return self._originals[id(value)][1]
         if isinstance(value, BatchedTensor):
             return hidden(self._for_caller(physical(value)), value)
-        kept = self.caller_records or value._grad_fn is None
-        return value if kept and self._belongs_to_caller(value) else self._unwrapped(value)
+        root = value._grad_fn
+        if root is None:
+            return value if self._is_of_caller(value) else self._unwrapped(value)
+        edge = self._graph.edge(root, value._nr) if self.caller_records else None
+        if edge == (root, value._nr):
+            return value
+        if edge is not None and isinstance(edge[0], AccumulateGrad):
+            return edge[0].variable
+        result = self._unwrapped(value)
+        if edge is not None:
+            result._node, result._nr = edge
+        return result
 
     def _unwrapped(self, value: Tensor) -> Tensor:
         """The tensor that torch's wrapper holds: without the graph, and a view where it is one."""
@@ -374,15 +356,6 @@ class Level(Transform):
             return output
         return hidden(alias_view(value), output)
 
-    def _belongs_to_caller(self, tensor: Tensor) -> bool:
-        if tensor._grad_fn is None:
-            return self._is_of_caller(tensor)
-        return any(
-            self._is_of_caller(node.variable)
-            for node in _nodes(tensor._grad_fn)
-            if isinstance(node, AccumulateGrad)
-        )
-
     def _is_of_caller(self, leaf: Tensor) -> bool:
         level = getattr(leaf, "_level", None)
         if id(leaf) in self.arguments.flagged:
@@ -390,15 +363,3 @@ class Level(Transform):
         if level is None:
             return not self.has_made(leaf)
         return level is not self and level.running
-
-
-def _nodes(root) -> Iterator[Any]:
-    """The nodes of the graph from a root on."""
-    seen, left = set(), [root]
-    while left:
-        node = left.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node
-            if not isinstance(node, AccumulateGrad):
-                left += [next_node for next_node, _ in node._edge_pairs() if next_node is not None]

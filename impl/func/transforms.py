@@ -17,7 +17,6 @@ from impl.factories.creation import zeros_like
 from impl.func.arguments import Arguments, memories
 from impl.func.dual_levels import DualLevel
 from impl.func.levels import Level, recorded
-from impl.graph.node import next_sequence
 from impl.operators.views.as_strided import alias_view
 from impl.tape.batched_tangents import tangent_of
 from impl.tensor import forward_grad
@@ -68,10 +67,9 @@ def grad_and_value(
             value, aux = _split(value, has_aux, "grad_and_value(f)(*args)")
             _check_scalar(value)
             leaves, spec = tree_flatten(given)
-            since = next_sequence()
             found = tree_unflatten(pulled(level, [value], leaves, [None]), spec)
         lowered = level.lowered(value)
-        return level.lowered(found, since), (
+        return level.lowered(found), (
             lowered,
             _lowered_aux(level, aux),
         ) if has_aux else lowered
@@ -219,9 +217,8 @@ def vjp_of(func: Callable, args: tuple, argnums: int | tuple[int, ...] | None, h
                 f"primal output: {_written(shape)}"
             )
         level.caller_records = STATE.enabled if create_graph is None else create_graph
-        since = next_sequence()
         found = pulled(level, outputs, inputs, seeds, retain_graph, level.caller_records)
-        return level.lowered(tree_unflatten(found, spec), since)
+        return level.lowered(tree_unflatten(found, spec))
 
     wrapper.__qualname__ = "_vjp_with_argnums.<locals>.wrapper"
     results = level.lowered(value), wrapper

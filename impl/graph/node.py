@@ -51,6 +51,7 @@ class Node:
     # incoming gradient.
     _view_backward: Any = None
     _wrapper_of: Any = None  # the transform whose wrapper of an input it stands for, without a node
+    _leaf: Any = None  # the AccumulateGrad that is shown in the place of such a node
     _is_identity = False  # whether the incoming gradient is passed on unchanged to the only edge
     _plan: Any = None  # the GradientPlan of an operator's node
     _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
@@ -141,11 +142,11 @@ class Node:
 
     @read_only
     def next_functions(self) -> tuple:
-        """The edges, as a user sees them: past the wrappers of torch.func's inputs."""
+        """The edges, as a user sees them: the inputs of a transform of torch.func are leaves."""
         edges = self._edge_pairs()
         if any(node is not None and node._wrapper_of for node, _ in edges):
             return tuple(
-                node.next_functions[0] if node is not None and node._wrapper_of else (node, number)
+                (node._leaf, 0) if node is not None and node._wrapper_of else (node, number)
                 for node, number in edges
             )
         return edges

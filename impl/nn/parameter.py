@@ -192,11 +192,16 @@ class UninitializedTensorMixin:
         """Become an uninitialised tensor of a shape, and of another dtype if one is given."""
         value = C.empty(shape, device=device, dtype=dtype or self._kind)
         itself: Any = self
-        required = itself._requires_grad
+        required, memory = itself._requires_grad, itself._memory
+        uncounted = itself._uncounted
         del itself._kind
         itself.__class__ = self.cls_to_become
         copy_fields(itself, value)
         itself._requires_grad = required
+        # The version counter stays, as where `data` is set.
+        itself._uncounted = uncounted
+        if memory is not None and memory.version:
+            itself._storage.version = memory.version
 
     def size(self, dim: int | None = None):
         """The size of a tensor without elements."""
@@ -311,6 +316,8 @@ def _without_value(cls, requires_grad: bool, device, dtype):
     result = blank(cls)
     result._kind = kind
     result._requires_grad = requires_grad
+    if STATE.inference:
+        result._inference = result._uncounted = True
     return result
 
 

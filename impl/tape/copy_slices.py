@@ -71,7 +71,8 @@ class CopySlices(Node):
         "_view_fn",
     )
 
-    # The outgoing gradient of the base is a copy that was written twice (copy and slice).
+    # The outgoing gradient of the base is a copy that was written twice (copy and slice); to these
+    # come the gradients of other operands that the formula of the write makes in place.
     _versions: Any = {0: 2}  # noqa: RUF012  never written to
     _makes_gradient = True
     _plan = _SlicePlan
@@ -86,6 +87,8 @@ class CopySlices(Node):
         self._view_fn = target._view.view_fn  # None: as_strided makes the slice of the gradient
         self._fn: Node | None = inner
         self._takes_real_part = inner._takes_real_part
+        if inner._versions is not None:
+            self._versions = {**inner._versions, **CopySlices._versions}
         self._set_next_edges((gradient_edge(base), *inner._edges()[1:]))
         self._set_input_metadata((base,))
 
@@ -102,6 +105,8 @@ class CopySlices(Node):
         self._fn = inner
         self._kind = type(inner)
         self._meta = meta
+        if inner._versions is not None:
+            self._versions = {**inner._versions, **CopySlices._versions}
         if (
             inner._compiled_backward is not None
             and inner._next_node is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.grad_mode import no_grad
 from impl.core.registry import tensor_ops_no_grad
@@ -98,7 +98,7 @@ def _declared(node, attribute: str, refusal: str, written: bool = False) -> tupl
         if not isinstance(value, Tensor):
             raise RuntimeError(refusal.format(i, type(value).__name__))
         if written:
-            value._storage.version += 1
+            inference_mode.count(value)
     return declared
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import getweakrefcount
 
 from impl.core import messages
 from impl.core.state import STATE
@@ -121,3 +122,7 @@ def rewrite(target: Tensor, node: Node) -> None:
     base._nr = 0
     if target._node is None:  # stale like that of any view of the base, but no longer a leaf's
         target._node = base._node
+    elif getweakrefcount(target._node):
+        # A former write saved its result, with this node as its history. An edge leads to it in
+        # torch, and keeps it alive.
+        node.__dict__["_replaced"] = target._node

@@ -58,6 +58,7 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: b
     node="NativeDropoutBackward0",
     outputs=("result0", "result1"),
     fresh=True,
+    layout_sensitive=True,
     saved_as=SavedAs(renamed={"train": None}),
     function=False,
     method=False,

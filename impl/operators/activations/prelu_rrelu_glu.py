@@ -6,7 +6,8 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.registry import FUNCTIONS, tensor_ops
-from impl.core.strides import is_permuted
+from impl.core.strides import element_strides, empty_strided
+from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import NoComplex
@@ -164,13 +165,18 @@ def _prelu_gradients(grad_output, self, weight):
     above = self > 0
     of_self = np.where(above, grad_output, weight * grad_output)
     of_weight = np.where(above, 0, self * grad_output)
-    return _laid_out_as(self, of_self), _laid_out_as(self, of_weight)
+    operands = [np.asarray(a) for a in (self, weight, grad_output)]
+    if all(a.flags.c_contiguous for a in operands):
+        return of_self, of_weight
+    layouts = [(a.shape, element_strides(a)) for a in operands]
+    strides = elementwise_strides(of_self.shape, layouts)
+    return _laid_out(of_self, strides), _laid_out(of_weight, strides)
 
 
-def _laid_out_as(model, value):
-    if type(model) is not np.ndarray or not is_permuted(model):
+def _laid_out(value, strides):
+    if strides is None:
         return value
-    result = np.empty_like(model, value.dtype)
+    result = empty_strided(value.shape, strides, value.dtype)
     result[...] = value
     return result
 

@@ -20,7 +20,8 @@ from impl.tensor.allocation import copied_layout, dense_strides
 def _copies_as_is(args) -> bool:
     """Whether nothing is reversed: the tensor is copied."""
     self, dims = args
-    return not dims or self._raw.size <= 1
+    sizes, strides = self._raw.shape, self.stride()
+    return self._raw.size <= 1 or not any(sizes[d] > 1 and strides[d] for d in dims)
 
 
 @operator(

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from impl.core.memory_formats import formatted_as
+from impl.core.meta_arrays import is_meta
+from impl.core.strides import element_strides, empty_strided, is_dense
 from impl.dispatch.definition import Array, native, operator, written
 from impl.dispatch.facts import CastPolicy, SavedAs
 from impl.dispatch.not_implemented import refuse_bool, require_scalar_type
@@ -56,12 +58,22 @@ def constant_pad_nd(input: Array, pad, value=0) -> Array:
         )
     ]
     if all(number <= 0 for number in pad):
-        return preserved(kept)
+        return _cloned(kept)
     result = filled(shape, value, input.dtype)
     result[
         tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
     ] = kept
     return formatted_as(result, input)
+
+
+def _cloned(part):
+    """A copy with the strides of a part, also in dimensions of size one, if that is dense."""
+    strides = element_strides(part)
+    if is_meta(part) or not is_dense(part.shape, strides):
+        return preserved(part)
+    result = empty_strided(part.shape, strides, part.dtype)
+    result[...] = part
+    return result
 
 
 @constant_pad_nd.composes

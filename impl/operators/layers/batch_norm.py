@@ -36,6 +36,7 @@ from impl.operators.layers.normalization import (
     second_input_gradient,
     tangent,
 )
+from impl.operators.views.as_strided import alias_view
 from impl.tensor.aliases import writable_alias
 from impl.tensor.tensor import Tensor
 
@@ -351,5 +352,7 @@ def instance_norm(
     result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)
     for running, repeated in ((running_mean, mean), (running_var, var)) if use_input_stats else ():
         if running is not None and repeated is not None:
-            writable_alias(running).copy_(repeated.view(shape[:2]).mean(0))
+            # An alias of an inference tensor has no version counter.
+            alias = alias_view if running._inference else writable_alias
+            alias(running).copy_(repeated.view(shape[:2]).mean(0))
     return result.view(shape)

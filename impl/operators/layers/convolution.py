@@ -299,16 +299,16 @@ def _second_gradients(
     settings = (stride, padding, dilation, transposed, output_padding, groups)
     stride, padding, dilation, _ = _expanded(weight, stride, padding, dilation, output_padding)
     to_output = to_input = to_weight = None
+    present = F.numel(input) > 0  # torch returns no gradient for an input without elements
     if needs[0]:
-        if of_input is not None:
+        if of_input is not None and present:
             to_output = F.convolution(of_input, weight, None, *settings)
-        if of_weight is not None:
+        if of_weight is not None and present:
             to_output = summed(to_output, F.convolution(input, of_weight, None, *settings))
         if of_bias is not None:
             shape = grad_output.shape
-            column = F.reshape(of_bias, (1, shape[1], *(1,) * (len(shape) - 2)))
+            column = F.reshape(of_bias, (1, F.numel(of_bias), *(1,) * (len(shape) - 2)))
             to_output = summed(to_output, F.expand(column, tuple(shape)))
-    present = F.numel(input) > 0  # torch returns no gradient for an empty batch
     if needs[1] and of_weight is not None and present:
         made = F.convolution_backward(
             grad_output, input, of_weight, *settings, (True, False, False)

@@ -308,5 +308,5 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     kind = input.dtype
     wide = input.to(float32) if kind.numpy in REDUCED else input
     result = wide * add_scalar.inplace(wide.pow(2).mean(dims, True), eps).rsqrt()
-    made = (result if weight is None else result * weight).to(kind)
-    return made if last else made.contiguous()
+    made = result if weight is None else result * weight
+    return (made if last else made.contiguous()).to(kind)

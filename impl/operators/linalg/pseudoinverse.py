@@ -122,20 +122,14 @@ def pinv_gradient(F, grad, result, self):
     if rows <= columns:
         K = product(transposed, result)
         last = product(K, adjoint)
-        return (
-            -F.adjoint_matrix(product(result, K))
-            + last
-            - product(product(self, result), last)
-            + product(product(adjoint, result), transposed - product(K, self))
-        )
+        third = product(product(adjoint, result), transposed - product(K, self))
+        second = product(product(self, result), last)
+        return -F.adjoint_matrix(product(result, K)) + last - second + third
     K = product(result, transposed)
     last = product(adjoint, K)
-    return (
-        -F.adjoint_matrix(product(K, result))
-        + product(product(transposed - product(self, K), result), adjoint)
-        + last
-        - product(product(last, result), self)
-    )
+    third = product(product(last, result), self)
+    second = product(product(transposed - product(self, K), result), adjoint)
+    return -F.adjoint_matrix(product(K, result)) + second + last - third
 
 
 def pinv_tangent(F, self_t, self, result):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, real_of
 from impl.dispatch.definition import Array, operator
 from impl.kernels.reduced_precision import accumulate_dtype
 from impl.operators.linalg.norms import norm_backward, norm_tangent, raw_norm, require_identity
@@ -68,12 +68,14 @@ def _renorm_backward(F, grad, value, p, dim, maxnorm):
     axes = _other_dims(value.ndim, dim)
     kind = BY_NUMPY[_accumulation_in_backward(F.dtype_of(grad))]
     length = F.vector_norm_dims(value, p, axes, True, kind)
-    along = F.sum_dim(F.conj(value) * grad, axes, True, kind)
+    products = F.conj(value) * grad
     if F.is_complex(value):
-        along = F.real_part(along)
+        products = F.real_part(products)
+    along = F.sum_dim(products, axes, True, real_of(kind))
     inner = norm_backward(F, along, value, float(p), length, axes, True)
     inverse = F.reciprocal(F.add_scalar(length, 1e-7))
-    scaled = F.mul_scalar(inverse, maxnorm) * (grad - inverse * inner)
+    rest = grad - inverse * inner  # before the factor, as the order of the graph shows
+    scaled = F.mul_scalar(inverse, maxnorm) * rest
     return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(grad)), grad)
 
 

@@ -45,6 +45,7 @@ def special_i1e(self: Array) -> Array:
 
 
 # DLMF 10.29: i0' = i1, and i1' = i0 - i1 / x, which is 1/2 at 0; 10.6: j1' = j0 - j1 / x likewise.
+# Right operands are recorded first, as C++ evaluates them.
 
 
 def _away_from_zero(F, value):
@@ -62,19 +63,21 @@ def _of_first_order(zeroth: str):
 
     def formula(F, grad, self, result):
         small, x = _away_from_zero(F, self)
-        return grad * F.where(small, 0.5, getattr(F, zeroth)(x) - result * F.reciprocal(x))
+        subtracted = result * F.reciprocal(x)
+        return grad * F.where(small, 0.5, getattr(F, zeroth)(x) - subtracted)
 
     return formula
 
 
 def _of_i1e(F, grad, self, result):
     small, x = _away_from_zero(F, self)
-    slope = F.special_i0e(x) - result * (F.sgn(x) + F.reciprocal(x))
-    return grad * F.where(small, 0.5, slope)
+    inverse = F.reciprocal(x)
+    subtracted = result * (F.sgn(x) + inverse)
+    return grad * F.where(small, 0.5, F.special_i0e(x) - subtracted)
 
 
 def _of_i0e(F, grad, self, result):
-    falling = F.sgn(self) * result  # recorded first: C++ evaluates torch's right operand first
+    falling = F.sgn(self) * result
     return grad * (F.special_i1e(self) - falling)
 
 
@@ -123,12 +126,13 @@ def _modified_bessel(name: str):
 
 
 def _of_y1(F, grad, self, result):
-    slope = F.special_bessel_y0(self) - result * F.reciprocal(self)
-    return grad * F.where(self == 0, np.inf, slope)
+    subtracted = result * F.reciprocal(self)
+    return grad * F.where(self == 0, np.inf, F.special_bessel_y0(self) - subtracted)
 
 
 def _of_k1(F, grad, self, result):
-    return grad * -(F.special_modified_bessel_k0(self) + result * F.reciprocal(self))
+    added = result * F.reciprocal(self)
+    return grad * -(F.special_modified_bessel_k0(self) + added)
 
 
 _bessel("j0").gradient(self=lambda F, grad, self: grad * -F.special_bessel_j1(self))

@@ -273,6 +273,19 @@ def real_part(value):
 
 
 @formula_operation
+def in_domain_of(gradient, value):
+    """The real part of the gradient of a real value (ATen's handle_r_to_c): also of one that a hook
+    unpacks in the place of a complex one."""
+    real = gradient.dtype.kind == "c" and value.dtype.kind != "c"
+    return real_part(gradient) if real else gradient
+
+
+tensor_ops.in_domain_of = lambda gradient, value: (
+    tensor_ops.real_part(gradient) if gradient.is_complex() and not value.is_complex() else gradient
+)
+
+
+@formula_operation
 def imaginary_part(value):
     """The imaginary part of a gradient."""
     known = lazy_conj.source_of(value)

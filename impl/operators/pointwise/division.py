@@ -35,8 +35,8 @@ def _by_other(F, grad, other_conj):
 
 
 def _minus_quotient(F, grad, self, other):
-    quotient = F.true_div(self, other)
-    return -grad * F.conj(quotient / other)
+    slope = F.conj(F.true_div(self, other) / other)
+    return F.in_domain_of(-grad * slope, other)
 
 
 true_div.gradient(self=_by_other, other=_minus_quotient)
@@ -311,7 +311,12 @@ def reciprocal(self: Array) -> Array:
     return np.where(self == 0, inverse.dtype.type(complex(np.inf, np.nan)), inverse)
 
 
-reciprocal.gradient(self=lambda F, grad, result: -grad * F.conj(result * result))
+def _of_reciprocal(F, grad, result):
+    slope = F.conj(result * result)
+    return -grad * slope
+
+
+reciprocal.gradient(self=_of_reciprocal)
 
 alias("div", "divide")
 

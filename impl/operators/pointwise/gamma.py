@@ -49,6 +49,7 @@ def _check_written(value, p, out=None) -> None:
     promote="float",
     inplace=True,
     out=True,
+    layout_sensitive=True,
     batching="pointwise",
     memory=MemoryOverlap(preceded=_check_written),
 )
@@ -133,9 +134,7 @@ def special_zeta_scalar(self: Array, other: Array) -> Array:
 
 special_zeta.gradient(
     self=not_differentiated("zeta"),
-    other=lambda F, grad, self, other: (
-        grad * -self * F.special_zeta(F.add_scalar(self, 1.0), other)
-    ),
+    other=lambda F, grad, self, other: grad * F.neg(self) * F.zeta_of_next(self, other),
 )
 special_zeta_of_scalar.gradient(
     other=lambda F, grad, self, other: F.mul_scalar(grad, -self) * F.zeta_of_number(self + 1, other)
@@ -151,6 +150,20 @@ def zeta_of_number(x, q):
     return _zeta(x, q)
 
 
+@formula_operation
+def zeta_of_next(x, q):
+    """zeta of x + 1, of which the dtype may be another than that of q."""
+    dtype = np.float64 if np.float64 in (x.dtype, q.dtype) else np.float32
+    return _zeta((x + 1).astype(dtype), q.astype(dtype))
+
+
+def _zeta_of_next(x: Tensor, q: Tensor) -> Tensor:
+    if x.dtype.category < FLOATING:
+        x = x.to(get_default_dtype())
+    return special_zeta(tensor_ops.add_scalar(x, 1.0), q)
+
+
+tensor_ops.zeta_of_next = _zeta_of_next
 tensor_ops.zeta_of_number = lambda x, q: special_zeta_of_scalar(x, q)
 zeta = chosen(
     "special_zeta",
@@ -192,8 +205,18 @@ _incomplete_from = rounded_once(
 
 def _density(F, self, other):
     """The derivative of P by `other`: other ** (self - 1) exp(-other) / gamma(self)."""
-    parameter = F.cast_to(self, F.dtype_of(other))
-    return F.exp(F.sub_scalar(self, 1) * F.log(other) - other - F.lgamma(parameter))
+    return F.exp(F.sub_scalar(self, 1) * F.log(other) - other - F.lgamma_of_operand(self))
+
+
+@formula_operation
+def lgamma_of_operand(value):
+    """lgamma of an operand as it was given, which may be of whole numbers."""
+    if value.dtype.kind in "biu":
+        value = value.astype(get_default_dtype().numpy)
+    return array_ops.lgamma(value)
+
+
+tensor_ops.lgamma_of_operand = lambda value: tensor_ops.lgamma(value)
 
 
 igamma.gradient(

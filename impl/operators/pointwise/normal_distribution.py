@@ -51,16 +51,23 @@ special_erfcx.gradient(
     )
 )
 _WIDTH = math.sqrt(2 * math.pi)
-special_ndtri.gradient(
-    self=lambda F, grad, result: (
-        F.mul_scalar(grad, _WIDTH) * F.exp(F.mul_scalar(F.pow_scalar(result, 2), 0.5))
-    )
-)
-special_log_ndtr.gradient(
-    self=lambda F, grad, self, result: (
-        F.mul_scalar(grad, 1 / _WIDTH) * F.exp(-(result + F.mul_scalar(F.pow_scalar(self, 2), 0.5)))
-    )
-)
+
+
+# The right factors are recorded first, as C++ evaluates them.
+
+
+def _of_quantile(F, grad, result):
+    slope = F.exp(F.mul_scalar(F.pow_scalar(result, 2), 0.5))
+    return F.mul_scalar(grad, _WIDTH) * slope
+
+
+def _of_logarithm(F, grad, self, result):
+    slope = F.exp(-(result + F.mul_scalar(F.pow_scalar(self, 2), 0.5)))
+    return F.mul_scalar(grad, 1 / _WIDTH) * slope
+
+
+special_ndtri.gradient(self=_of_quantile)
+special_log_ndtr.gradient(self=_of_logarithm)
 
 
 def ndtr(input, *, out=None):

@@ -165,19 +165,20 @@ tensor_ops.row_major_zeros = lambda like: tensor_ops.zeros_like(like).contiguous
 def _of_base_by_number(F, grad, self, exponent):
     if exponent == 0 and not isinstance(exponent, bool):  # no bool equals a number in ATen
         return F.row_major_zeros(grad)
-    return grad * F.conj(F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
+    slope = F.conj(F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
+    return F.in_domain_of(grad * slope, self)
 
 
 def _of_base(F, grad, self, exponent):
     slope = exponent * F.pow_tensor(self, F.sub_scalar(exponent, 1))
-    return F.where(exponent == 0, 0.0, grad * F.conj(slope))
+    return F.in_domain_of(F.where(exponent == 0, 0.0, grad * F.conj(slope)), self)
 
 
 def _of_exponent(F, grad, self, exponent, result):
     # 0 ** e is 0 for every positive e, so the derivative is 0; log(0) would give NaN.
     slope = result * F.log_beside(self, result)
     at_zero = (self == 0) & _not_negative(F, exponent)
-    return grad * F.where(at_zero, 0.0, F.conj(slope))
+    return F.in_domain_of(grad * F.where(at_zero, 0.0, F.conj(slope)), exponent)
 
 
 def _of_exponent_over_number(F, grad, self, exponent, result):

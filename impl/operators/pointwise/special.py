@@ -50,7 +50,7 @@ erf.gradient(self=lambda F, grad, self: _bell(F, self, _SLOPE) * grad)
 erfc.gradient(self=lambda F, grad, self: _bell(F, self, -_SLOPE) * grad)
 erfinv.gradient(
     self=lambda F, grad, self: (
-        F.mul_scalar(F.exp(F.pow_scalar(F.erfinv(self), 2)), 1 / _SLOPE) * grad
+        F.mul_scalar(F.exp(F.pow_scalar(F.erfinv(self), 2)), math.pi / 4 * _SLOPE) * grad
     )
 )
 

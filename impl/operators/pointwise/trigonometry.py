@@ -101,15 +101,20 @@ asinh.gradient(
 
 def _acosh_backward(F, grad, self):
     if F.is_complex(self):
-        slope = F.rsqrt(F.add_scalar(self, 1)) * F.rsqrt(F.sub_scalar(self, 1))
-        return grad * F.conj(slope)
+        second = F.rsqrt(F.sub_scalar(self, 1))
+        return grad * F.conj(F.rsqrt(F.add_scalar(self, 1)) * second)
     return grad * F.rsqrt(F.sub_scalar(self * self, 1))
 
 
 acosh.gradient(self=_acosh_backward)
-atanh.gradient(
-    self=lambda F, grad, self: F.mul_scalar(grad, 1) / F.conj(F.sub(1, F.pow_scalar(self, 2)))
-)
+
+
+def _atanh_backward(F, grad, self):
+    divisor = F.conj(F.sub(1, F.pow_scalar(self, 2)))  # recorded first, as C++ evaluates it
+    return F.mul_scalar(grad, 1) / divisor
+
+
+atanh.gradient(self=_atanh_backward)
 
 
 def _in_place_only(op) -> None:

@@ -103,10 +103,13 @@ def product(left: Tensor, right: Tensor) -> Tensor | None:
 def _seen(operand: Tensor, path: int, meta) -> Any:
     """The expanded and reshaped operand: a view of all of it, with its nodes if it requires grad.
 
-    None if the operand is a view that needs the slow path: one that is replayed by a function, or
-    with a restricted creation. `meta` is the operand's meta.
+    None if the operand needs the slow path: a view that is replayed by a function, or with a
+    restricted creation, or one with dimensions of size one, which reshaping may lay out anew.
+    `meta` is the operand's meta.
     """
-    base, view = operand, operand._view
+    base, view, strides = operand, operand._view, operand._strides
+    if strides is not None and 1 in meta[0]:
+        return None
     if view is not None:
         base = view.base
         if type(view) is not ViewMeta or view.view_fn is not None or view.creation != DEFAULT:
@@ -114,8 +117,8 @@ def _seen(operand: Tensor, path: int, meta) -> Any:
     before, connected = fused.connection(operand) if path else (None, True)
     if not connected:
         return None
-    seen = fused.view_of(operand, base, operand._raw, operand._strides, path)
-    if operand._strides is None:
+    seen = fused.view_of(operand, base, operand._raw, strides, path)
+    if strides is None:
         seen._dense_meta = meta
     if before is None:
         return seen
@@ -125,7 +128,7 @@ def _seen(operand: Tensor, path: int, meta) -> Any:
     if operand._nr:
         node._input_nrs = (operand._nr,)
     fused.record(seen, node, expanded, before, saved, meta)
-    if operand._strides is None:
+    if strides is None:
         fused.record(seen, _Viewed(), viewed, node, saved, meta)
     else:
         fused.record(seen, _Aliased(), aliased, node, saved, meta)

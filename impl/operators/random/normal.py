@@ -29,7 +29,7 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
     kernel.__name__ = name
     kernel.__annotations__ = {n: "Array" for n in inputs}
     refused = NoComplex(derivative="normal")
-    op = operator(function=False, method=False, node=node, writes=1, complex=refused)(kernel)
+    op = operator(function=False, method=False, node=node, complex=refused)(kernel)
     formulas = {}
     if "mean" in inputs:
         formulas["mean"] = written(lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape))
@@ -76,6 +76,8 @@ def _of_tensors(mean, std, generator, out):
         else:
             fit(out, shape)
             drawn = out.data  # so an operand that is `out` is drawn first, and then read
+    if out is None and inference_mode.shows_kernel(op, (mean, std, drawn._raw)):
+        return _composed(drawn, mean, std, generator)
     with no_grad():
         if isinstance(std, Tensor):
             drawn.normal_(generator=generator)
@@ -94,6 +96,18 @@ def _of_tensors(mean, std, generator, out):
         return op(mean, std, drawn._raw)
     inference_mode.count(out)
     return out
+
+
+def _composed(drawn, mean, std, generator):
+    """Samples as the operators make them that the kernel calls, which show for inference
+    tensors."""
+    given = isinstance(std, Tensor)
+    with no_grad():
+        drawn.normal_(0.0, 1.0 if given else std, generator=generator)
+    drawn._storage.version = 0
+    if given:
+        drawn.mul_(std)
+    return drawn.add_(mean)
 
 
 def _check_apart(out, operand) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import numbers
+import operator
+from collections.abc import Callable
 
 from impl.core import messages
 from impl.core.dims import existing_dim, wrap_dim, wrap_dims
@@ -148,22 +150,67 @@ def _part(value, dim: int, start: int, end: int | None):
 
 def _along_steps(value, step, dim: int, edge_order: int) -> Tensor:
     """The gradient along `dim` of values sampled at equal distances `step`."""
-    parts = ((0, 1), (1, 2), (2, 3)), ((-3, -2), (-2, -1), (-1, None))
-    divided, times = functools.partial(_divided, step), tensor_ops.mul_scalar
-    center = divided(_part(value, dim, 2, None) - _part(value, dim, 0, -2))
+    divided = functools.partial(_divided, step)
+    center = divided(_difference(value, dim, (2, None), (0, -2)))
     if edge_order == 1:
-        first = divided(_part(value, dim, 1, 2) - _part(value, dim, 0, 1))
-        last = divided(_part(value, dim, -1, None) - _part(value, dim, -2, -1))
+        first = divided(_difference(value, dim, (1, 2), (0, 1)))
+        last = divided(_difference(value, dim, (-1, None), (-2, -1)))
     else:
-        a, b, c = (_part(value, dim, *ends) for ends in parts[0])
-        first = divided(times(a, -1.5) + times(b, 2.0) - times(c, 0.5))
-        a, b, c = (_part(value, dim, *ends) for ends in parts[1])
-        last = divided(times(a, 0.5) - times(b, 2.0) + times(c, 1.5))
+        a, b, c = _weighted(value, dim, (-1.5, 0, 1), (2, 1, 2), (0.5, 2, 3))
+        first = divided(a + b - c)
+        a, b, c = _weighted(value, dim, (0.5, -3, -2), (2, -2, -1), (1.5, -1, None))
+        last = divided(a - b + c)
     return _joined(_divided(2, center), first, last, dim)
 
 
 def _divided(number, value: Tensor) -> Tensor:
     return tensor_ops.div_scalar(value, number)
+
+
+# torch's compiler evaluates the right operand of an operator first, and the engine follows the
+# order of the operators back.
+
+
+def _difference(value, dim: int, left: tuple, right: tuple):
+    """The difference of two parts."""
+    subtracted = _part(value, dim, *right)
+    return _part(value, dim, *left) - subtracted
+
+
+def _weighted(value, dim: int, *terms) -> list:
+    """The parts times their weights, from terms (weight, start, end)."""
+    products = []
+    for weight, *ends in reversed(terms):
+        products.append(_scaled(_part(value, dim, *ends), weight))
+    return products[::-1]
+
+
+def _scaled(value, weight):
+    return weight * value if isinstance(weight, Tensor) else tensor_ops.mul_scalar(value, weight)
+
+
+def _right_first(operation):
+    """The operator for operands that are functions of no arguments."""
+
+    def operator_of(left, right):
+        def result():
+            second = right()
+            return operation(left(), second)
+
+        return result
+
+    return operator_of
+
+
+_sum, _product, _quotient = map(_right_first, (operator.add, operator.mul, operator.truediv))
+
+
+def _negative(of):
+    return lambda: -of()
+
+
+def _element(value, index: int) -> Callable:
+    return lambda: value[index]
 
 
 def _along_points(value, points, dim: int, edge_order: int) -> Tensor:
@@ -178,28 +225,37 @@ def _along_points(value, points, dim: int, edge_order: int) -> Tensor:
     shape[dim] = -1
     steps = diff(points, 1, 0)
     left, right = _part(steps, 0, 0, -1), _part(steps, 0, 1, None)
-    a = (-right / (left * (left + right))).reshape(shape)
-    b = ((right - left) / (left * right)).reshape(shape)
+    divisor = left * (left + right)
+    a = (-right / divisor).reshape(shape)
+    divisor = left * right
+    b = ((right - left) / divisor).reshape(shape)
     c = (left / (right * (left + right))).reshape(shape)
-    center = (
-        a * _part(value, dim, 0, -2) + b * _part(value, dim, 1, -1) + c * _part(value, dim, 2, None)
-    )
-    if edge_order == 1:
-        first = (_part(value, dim, 1, 2) - _part(value, dim, 0, 1)) / steps[0]
-        last = (_part(value, dim, -1, None) - _part(value, dim, -2, -1)) / steps[-1]
-        return _joined(center, first, last, dim)
-    p, q = steps[0], steps[1]
-    a = -(p * 2.0 + q) / (p * (p + q))
-    b = (p + q) / (p * q)
-    c = -p / (q * (p + q))
-    first = a * _part(value, dim, 0, 1) + b * _part(value, dim, 1, 2) + c * _part(value, dim, 2, 3)
-    p, q = steps[-2], steps[-1]
-    a = q / (p * (q + p))
-    b = -(q + p) / (q * p)
-    c = (q * 2.0 + p) / (q * (q + p))
-    last = (
-        a * _part(value, dim, -3, -2)
-        + b * _part(value, dim, -2, -1)
-        + c * _part(value, dim, -1, None)
-    )
+    a, b, c = _weighted(value, dim, (a, 0, -2), (b, 1, -1), (c, 2, None))
+    center = a + b + c
+    ends = _first_order_ends if edge_order == 1 else _second_order_ends
+    first, last = ends(value, steps, dim)
     return _joined(center, first, last, dim)
+
+
+def _first_order_ends(value, steps, dim: int) -> tuple:
+    step = steps[0]
+    first = _difference(value, dim, (1, 2), (0, 1)) / step
+    step = steps[-1]
+    return first, _difference(value, dim, (-1, None), (-2, -1)) / step
+
+
+def _second_order_ends(value, steps, dim: int) -> tuple:
+    p, q = (_element(steps, i) for i in (0, 1))
+    both = _sum(p, q)
+    a = _quotient(_negative(_sum(lambda: _scaled(p(), 2.0), q)), _product(p, both))()
+    b = _quotient(both, _product(p, q))()
+    c = _quotient(_negative(p), _product(q, both))()
+    a, b, c = _weighted(value, dim, (a, 0, 1), (b, 1, 2), (c, 2, 3))
+    first = a + b + c
+    p, q = (_element(steps, i) for i in (-2, -1))
+    both = _sum(q, p)
+    a = _quotient(q, _product(p, both))()
+    b = _quotient(_negative(both), _product(q, p))()
+    c = _quotient(_sum(lambda: _scaled(q(), 2), p), _product(q, both))()
+    a, b, c = _weighted(value, dim, (a, -3, -2), (b, -2, -1), (c, -1, None))
+    return first, a + b + c

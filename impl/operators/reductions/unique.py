@@ -96,18 +96,51 @@ def _in_order_of_numbers(rows: np.ndarray) -> np.ndarray:
 # Primitives with the names of torch's, which its error messages contain.
 
 
-@operator(node="Unique2Backward0", outputs=_OUTPUTS, function=False, method=False)
+def _writes_in_runs(args) -> tuple[int, int, int]:
+    """How often the kernel for neighbours writes its results: elements and counts once more where
+    they become fewer."""
+    self, dim = args
+    if not self._raw.size or dim is not None:
+        return _writes_of_counts(args)
+    elements = self._raw.reshape(-1)
+    fewer = int(np.any(elements[1:] == elements[:-1]))
+    return fewer, 1, 1 + fewer
+
+
+def _writes_of_counts(args) -> tuple[int, int, int]:
+    return 0, 0, int(args[0]._raw.size > 0)
+
+
+@operator(
+    node="Unique2Backward0",
+    outputs=_OUTPUTS,
+    function=False,
+    method=False,
+    writes=lambda args: int(args[0]._raw.size > 0),
+)
 def unique2(self: Array) -> tuple:
     return _of_elements(self, _in_order)
 
 
-@operator(node="UniqueDimBackward0", outputs=_OUTPUTS, function=False, method=False, fresh=True)
+@operator(
+    node="UniqueDimBackward0",
+    outputs=_OUTPUTS,
+    function=False,
+    method=False,
+    fresh=True,
+    writes=_writes_of_counts,
+)
 def unique_dim(self: Array, dim) -> tuple:
     return _of_slices(self, dim, _in_order)
 
 
 @operator(
-    node="UniqueConsecutiveBackward0", outputs=_OUTPUTS, function=False, method=False, fresh=True
+    node="UniqueConsecutiveBackward0",
+    outputs=_OUTPUTS,
+    function=False,
+    method=False,
+    fresh=True,
+    writes=_writes_in_runs,
 )
 def consecutive(self: Array, dim) -> tuple:
     if dim is None:

@@ -56,9 +56,9 @@ def _overflow(size, stride) -> str:
     return "numel: integer multiplication overflow"
 
 
-def _writes(self, *_):
+def _writes(self, size, *_):
     """How often its gradient is written: also to divide it, where elements share memory."""
-    divided = may_overlap(self._raw.shape, self.stride())
+    divided = self._raw.size > 0 and 0 not in size and may_overlap(self._raw.shape, self.stride())
     return lambda arrived, made: 1 + divided
 
 
