@@ -127,10 +127,16 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 outputs = [None] * len(targets)
                 outputs[plan.single] = gradient
             else:
-                outputs = compiled(node, gradient, keep_graph, needed)
-                targets, written = node._next_nodes, 0
-                if node._plan.fits:
-                    fitting = node._meta
+                written, fused = 0, None
+                if node._fused_backward is not None and exec_info is None and passed is None:
+                    fused = node._fused_backward(node, gradient, keep_graph, dependencies)
+                if fused is not None:
+                    outputs, targets = fused
+                else:
+                    outputs = compiled(node, gradient, keep_graph, needed)
+                    targets = node._next_nodes
+                    if node._plan.fits:
+                        fitting = node._meta
             gradient = None
             if passed is not None:
                 if len(targets) > 1 and outputs[0] is outputs[-1] and not _alike(targets):  # see 4.
