@@ -18,6 +18,7 @@ from impl.core.state import STATE
 from impl.dispatch import fused
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.out import counted_once, named_out
+from impl.kernels.sum_to import sum_to
 from impl.kernels.vectorized import MODERATE, sum_of_rows
 from impl.operators.copies.copies import clone_layout
 from impl.operators.pointwise.arithmetic import add
@@ -211,6 +212,14 @@ def _plans_of_product(mask: int):
     return unsafe_view.plan(1, True), plan, add.plan(_BOTH, True)
 
 
+def _gradients_of_sum(node, grad, keep: bool, wanted):
+    """Backward of the addition of a bias, with the bias's gradient already summed to its shape."""
+    of_bias = node._next_nodes[1]._meta
+    if type(grad) is not np.ndarray or type(of_bias) is not tuple or wanted is not None:
+        return node._plan.compiled_backward(node, grad, keep, wanted)
+    return [grad, sum_to(grad, of_bias[0])]
+
+
 def _layer_of_permuted(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     """`_layer` for an input whose dimensions lie in such an order that torch copies it: a clone in
     rows, a product, and the addition of the bias in place. Batch-first attention has such one."""
@@ -251,6 +260,6 @@ def _layer_of_permuted(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | 
     unfolding, node = unsafe_view.node_class(), add.node_class()
     whole = result._dense_meta = fused.tensor_meta(result._raw)
     fused.record(result, unfolding, shaping, multiplying, ((inner[0], outputs),), whole)
-    fused.record(result, node, adding, (unfolding, of_bias), (1,), whole)
+    fused.record(result, node, adding, (unfolding, of_bias), (1,), whole, _gradients_of_sum)
     result._storage.version = 1  # of the addition in place
     return result
