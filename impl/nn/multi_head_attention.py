@@ -12,6 +12,8 @@ from impl.nn.activation import softmax
 from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.dropout import dropout
 from impl.nn.images import pad
+from impl.operators.layers.attention import mixed_heads
+from impl.operators.layers.attention_kernels import ALLOWED
 from impl.operators.layers.packed_heads import packed_heads
 from impl.tensor.overridable import overridable
 
@@ -278,6 +280,7 @@ def multi_head_attention_forward(
             out_proj_bias,
             (batch, num_heads),
             batched,
+            is_split,
         )
     scaled = q * math.sqrt(1.0 / float(head))
     if is_causal and mask is None:
@@ -299,8 +302,11 @@ def multi_head_attention_forward(
     return output, shares
 
 
-def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, groups, batched: bool):
-    """`groups` are the sizes of the batch and the heads, which q, k and v have in one dimension."""
+def _without_weights(
+    q, k, v, mask, dropout_p, is_causal, weight, bias, groups, batched: bool, packed: bool
+):
+    """`groups` are the sizes of the batch and the heads, which q, k and v have in one dimension;
+    `packed` says that they come from `packed_heads`."""
     batch, heads = groups
     length, head, source = q.shape[1], q.shape[2], k.shape[1]
     if mask is not None:
@@ -308,10 +314,13 @@ def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, groups, 
             mask = mask.unsqueeze(0)
         else:
             mask = mask.view(batch, heads, -1, source)
-    q = q.view(batch, heads, length, head)
-    k, v = (t.view(batch, heads, source, head) for t in (k, v))
-    mixed = C.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    mixed = mixed.permute(2, 0, 1, 3).reshape(batch * length, heads * head)
+    if packed and mask is None and dropout_p == 0 and ALLOWED["flash"]:
+        mixed = mixed_heads((q, k, v), batch, heads, is_causal)
+    else:
+        q = q.view(batch, heads, length, head)
+        k, v = (t.view(batch, heads, source, head) for t in (k, v))
+        mixed = C.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+        mixed = mixed.permute(2, 0, 1, 3).reshape(batch * length, heads * head)
     output = C.linear(mixed, weight, bias)
     output = output.view(length, batch, output.size(1))
     return (output if batched else output.squeeze(1)), None

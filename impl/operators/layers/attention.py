@@ -227,6 +227,19 @@ def _safe_tangent(F, self_t, self, dim, result):
 
 safe_softmax.forward(_safe_tangent)
 
+
+def mixed_heads(operands, batch: int, heads: int, is_causal: bool) -> Tensor:
+    """The values mixed by flash attention, in rows (length * batch, heads * head), of `packed_heads`.
+
+    The views before and after are recorded, but called without parsers and checks.
+    """
+    _, length, head = operands[0]._raw.shape
+    q, k, v = (tensor_ops.view(t, (batch, heads, length, head)) for t in operands)
+    mixed = flash_attention(q, k, v, 0.0, is_causal, None, None)[0]
+    turned = tensor_ops.permute(mixed, (2, 0, 1, 3))
+    return tensor_ops.reshape(turned, (batch * length, heads * head))
+
+
 # -- composed -----------------------------------------------------------------------------------
 
 
