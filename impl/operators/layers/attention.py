@@ -229,7 +229,7 @@ safe_softmax.forward(_safe_tangent)
 
 
 def mixed_heads(operands, batch: int, heads: int, is_causal: bool) -> Tensor:
-    """The values mixed by flash attention, in rows (length * batch, heads * head), of `packed_heads`.
+    """`packed_heads` mixed by flash attention, in rows (length * batch, heads * head).
 
     The views before and after are recorded, but called without parsers and checks.
     """
