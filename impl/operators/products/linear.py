@@ -30,10 +30,11 @@ from impl.operators.products.products import (
     require_dimensions,
     require_tensor,
 )
-from impl.operators.views.shape import needs_copy, unsafe_view
+from impl.operators.views.shape import needs_copy, unsafe_view, view_
 from impl.operators.views.transposition import t
 from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, dense_meta, float_meta, new
+from impl.tensor.views import DEFAULT, ViewMeta
 
 
 @named_out("linear")
@@ -177,15 +178,15 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     rows = rows.reshape(-1, inputs)
     raw = matrices(rows, transposed)
     raw += bias._raw
-    result = new(raw)
+    result = new(raw) if len(outer) == 1 else new(raw.reshape(*outer, outputs))
     if not path:
-        return result if len(outer) == 1 else unsafe_view(result, (*outer, outputs))
+        return result
     steps, layout, turned_meta, plan, result_meta = _metas(len(rows), weight._raw.shape, raw.dtype)
     turned = fused.view_of(weight, weight, transposed, steps)
     turning, node = t.node_class(), addmm.node_class()
     fused.record(turned, turning, plan, of_weight, (), turned_meta)
     if len(outer) > 1:
-        input = tensor_ops.view(input, rows.shape)
+        input = _in_rows(input, rows, before)
         before = input._node
     kept = input if input._memory is None else fused.save(input)
     saved: tuple
@@ -196,10 +197,40 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
         plan, saved = _plan(_ALL), (1, 1, kept, rows_layout, fused.save(turned), layout)
         if input._nr:
             node._input_nrs = (0, input._nr, 0)
-    result._dense_meta = result_meta
     edges = (of_bias, before, turning)
+    result._dense_meta = result_meta
     fused.record(result, node, plan, edges, saved, result_meta, _gradients)
-    return result if len(outer) == 1 else unsafe_view(result, (*outer, outputs))
+    if len(outer) > 1:
+        folding, shape = unsafe_view.node_class(), (len(rows), outputs)
+        result._dense_meta = fused.tensor_meta(result._raw)
+        fused.record(result, folding, _plans_of_views()[1], node, (shape,), result._dense_meta)
+    return result
+
+
+@functools.cache
+def _plans_of_views():
+    """The plans of the nodes around the product of an input of more dimensions."""
+    return view_.plan(1, True), unsafe_view.plan(1, True)
+
+
+def _in_rows(input: Tensor, rows, before) -> Tensor:
+    """The view of a row-major input as the matrix `rows`; `before` is the input's node, if any."""
+    base, view = input, input._view
+    if view is not None:
+        base = view.base
+        replayed = type(view) is not ViewMeta or view.view_fn is not None
+        if replayed or view.creation != DEFAULT:
+            return tensor_ops.view(input, rows.shape)
+    if STATE.view_replay or input._inference:
+        return tensor_ops.view(input, rows.shape)
+    seen = fused.view_of(input, base, rows, None)
+    meta = seen._dense_meta = fused.tensor_meta(rows)
+    if before is not None:
+        node = view_.node_class()
+        if input._nr:
+            node._input_nrs = (input._nr,)
+        fused.record(seen, node, _plans_of_views()[0], before, (input._raw.shape,), meta)
+    return seen
 
 
 @functools.cache
