@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import impl
+from impl.core.state import STATE
 from impl.nn import multi_head_attention
 from impl.operators.losses import cross_entropy
 from impl.operators.products import bmm_fused, linear
@@ -293,3 +294,26 @@ def test_a_layer_of_anything_else_is_composed(arguments):
 @pytest.mark.parametrize("classes", [[0, 4], [0, -1], [0, 2]])
 def test_a_loss_of_which_not_all_rows_count_is_composed(classes):
     assert cross_entropy._fused(leaf(2, 4), impl.tensor(classes), True, 2) is None
+
+
+@pytest.mark.parametrize("function", [impl.add, impl.sub, impl.mul])
+@pytest.mark.parametrize("shapes", [(2, 3), (3, 1), (1, 2)])
+@pytest.mark.parametrize("begins", ["data", "leaf"])
+def test_a_sum_with_a_permuted_tensor_lies_as_its_first_operand(function, shapes, begins):
+    x, y = leaf(*shapes), leaf(*reversed(shapes))
+    y.requires_grad_(begins == "leaf")
+    seen = []
+    for blocked in (0, 1):
+        x.grad = y.grad = None
+        STATE.fast_path_blockers += blocked
+        try:
+            results = [function(x, y.t()), function(y.t(), x)]
+            graphs = [described(r.grad_fn) for r in results]
+            (results[0] * results[1]).sum().backward()
+        finally:
+            STATE.fast_path_blockers -= blocked
+        strides = [r.stride() for r in results], x.grad.stride()
+        seen.append(([r.tolist() for r in results], strides, graphs, x.grad.tolist()))
+        if begins == "leaf":
+            seen[-1] += (y.grad.stride(), y.grad.tolist())
+    assert seen[0] == seen[1]
