@@ -23,6 +23,7 @@ from impl.core.strides import is_permuted
 from impl.engine.accumulation import accumulate
 from impl.engine.dependencies import count_dependencies
 from impl.engine.gradient_versions import OutgoingVersions, aliases
+from impl.engine.input_buffer import InputBuffer
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.node import RUNS_FIRST
 
@@ -117,7 +118,12 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                             versions[target] = version
                         node = target
                     else:
-                        buffer = buffers.get(target) or task.new_buffer(target)
+                        if (buffer := buffers.get(target)) is None:
+                            buffers[target] = InputBuffer(
+                                dependencies[target] - 1, gradient, version
+                            )
+                            node = gradient = None
+                            continue
                         buffer.add(0, gradient, version, form)
                         node = gradient = None
                         if not buffer.missing:
@@ -127,10 +133,16 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 outputs = [None] * len(targets)
                 outputs[plan.single] = gradient
             else:
-                outputs = compiled(node, gradient, keep_graph, needed)
-                targets, written = node._next_nodes, 0
-                if node._plan.fits:
-                    fitting = node._meta
+                written, fused = 0, None
+                if node._fused_backward is not None and exec_info is None and passed is None:
+                    fused = node._fused_backward(node, gradient, keep_graph, dependencies)
+                if fused is not None:
+                    outputs, targets = fused
+                else:
+                    outputs = compiled(node, gradient, keep_graph, needed)
+                    targets = node._next_nodes
+                    if node._plan.fits:
+                        fitting = node._meta
             gradient = None
             if passed is not None:
                 if len(targets) > 1 and outputs[0] is outputs[-1] and not _alike(targets):  # see 4.
@@ -208,9 +220,15 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                     value, version = task.refit(view, 0, value, meta, 0)
             if row_major and not is_leaf and fitting is None and type(value) is ndarray:
                 row_major = value.flags.c_contiguous or not is_permuted(value)
-            if version or meta is None or (target in dependencies and dependencies[target] != 1):
+            missing = dependencies.get(target, 1)
+            if version or meta is None or missing != 1:
+                buffer = buffers.get(target)
+                if buffer is None and meta is not None and missing != 1:
+                    buffers[target] = InputBuffer(missing - 1, value, version)
+                    value = None
+                    continue
                 number = 0 if node._input_nrs is None else node._input_nrs[edge]
-                buffer = buffers.get(target) or task.new_buffer(target)
+                buffer = buffer or task.new_buffer(target)
                 buffer.add(number, value, version, form)
                 value = None
                 if buffer.missing:

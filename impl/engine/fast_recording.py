@@ -11,6 +11,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from impl.engine.gradient_values import RECORDING
+from impl.engine.input_buffer import InputBuffer
 from impl.graph.input_metadata import meets
 
 
@@ -18,7 +19,7 @@ def run(task, roots) -> None:
     """Run a pass that records, outside anomaly mode; see `GraphTask.run`."""
     exec_info, captures = task.exec_info, task.captures
     task.start(roots)
-    ready = task.ready.heap
+    ready, ties, dependencies = task.ready.heap, task.ready.ties, task.dependencies
     while ready:
         node, gradient = heappop(ready)[2:]
         if exec_info is not None and node not in exec_info:
@@ -46,11 +47,18 @@ def run(task, roots) -> None:
             outputs = node._evaluate((gradient,), RECORDING, needed)
         if not task.keep_graph:
             node._release()
-        if node._next_node is None:
-            pairs = [*zip(outputs, node._next_nodes, strict=True)]
+        arriving = node._meta if node._plan.fits else None
+        if (target := node._next_node) is not None:
+            value = outputs[plan.single]
+            fits = target._meta is arriving is not None or _fit(((value, target),), arriving)
+            if fits and dependencies.get(target, 1) == 1:  # nothing else arrives there
+                heappush(ready, (-target._sequence, next(ties), target, value))
+                continue
+            pairs = [(value, target)]
         else:
-            pairs = [(outputs[plan.single], node._next_node)]
-        if _fit(pairs, node._meta if node._plan.fits else None):
+            pairs = [*zip(outputs, node._next_nodes, strict=True)]
+            fits = _fit(pairs, arriving)
+        if fits:
             _deliver(task, pairs)
         else:
             task.deliver(node, outputs, task.validate_outputs(node, outputs, None))
@@ -82,7 +90,9 @@ def _deliver(task, pairs) -> None:
         if target is None:
             continue
         if dependencies.get(target, 1) != 1:
-            buffer = buffers.get(target) or task.new_buffer(target)
+            if (buffer := buffers.get(target)) is None:
+                buffers[target] = InputBuffer(dependencies[target] - 1, value)
+                continue
             buffer.add(0, value, 0, RECORDING)
             if buffer.missing:
                 continue

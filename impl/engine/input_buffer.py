@@ -5,6 +5,8 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
+from numpy import ndarray
+
 from impl.core.ownership import NAME_AND_HOLDER
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
@@ -14,15 +16,16 @@ from impl.core.strides import Buffer, element_strides, is_dense
 class InputBuffer:
     """The sum of the gradients that have arrived for one output, and its version.
 
-    `missing` is how many gradients the node still waits for.
+    `missing` is how many gradients the node still waits for. `value` is the first one and `version`
+    its version, if it is there already.
     """
 
     __slots__ = ("missing", "value", "version")
 
-    def __init__(self, missing: int) -> None:
+    def __init__(self, missing: int, value: Any = None, version: int = 0) -> None:
         self.missing = missing
-        self.value: Any = None
-        self.version = 0
+        self.value = value
+        self.version = version
 
     def add(self, number: int, gradient, version: int, form) -> None:
         """Add a gradient of a version; in place if nothing else holds the sum.
@@ -42,8 +45,10 @@ class InputBuffer:
             and getrefcount(held) == NAME_AND_HOLDER
             and (held.base is None or _fills_buffer(held))
         ):
+            if type(held) is not ndarray and type(gradient) is ndarray and not gradient.ndim:
+                gradient = gradient[()]  # two NumPy scalars are added in a tenth of the time
             held += gradient
-            if SparseArray in (type(self.value), type(gradient)):  # the sum is in new memory
+            if type(gradient) is SparseArray or type(self.value) is SparseArray:  # in new memory
                 self.version = 0
             else:
                 self.version += STATE.before_write is None  # a dispatch mode counts no write

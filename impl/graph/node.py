@@ -50,6 +50,10 @@ class Node:
     # For a view operator: function that returns the gradient of the only input as a view of the
     # incoming gradient.
     _view_backward: Any = None
+    # For an operator of several inputs: a function (node, gradient, keep, dependencies) that runs
+    # this node and views behind it at once, where nothing observes those. It returns the gradients
+    # and the nodes that they go to, or None if it cannot.
+    _fused_backward: Any = None
     _wrapper_of: Any = None  # the transform whose wrapper of an input it stands for, without a node
     _leaf: Any = None  # the AccumulateGrad that is shown in the place of such a node
     _is_identity = False  # whether the incoming gradient is passed on unchanged to the only edge

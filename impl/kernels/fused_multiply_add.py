@@ -48,6 +48,16 @@ def product_plus(a, b, c):
     return np.add(c, product, dtype=np.float64).astype(np.float32)
 
 
+def one_minus_square(a):
+    """1 - a * a as `product_plus` computes it, in half the time: of float32 there is one copy in
+    float64, which is squared in place."""
+    if a.dtype != np.float32:
+        return 1 - a * a
+    wide = a.astype(np.float64)
+    wide *= wide
+    return (1.0 - wide).astype(np.float32)
+
+
 def _axpy(a, b, c, out) -> None:
     out.fill(c)
     (blas.saxpy if a.dtype == np.float32 else blas.daxpy)(a, out, a=b)

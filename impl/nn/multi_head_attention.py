@@ -12,6 +12,9 @@ from impl.nn.activation import softmax
 from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.dropout import dropout
 from impl.nn.images import pad
+from impl.operators.layers.attention import mixed_heads
+from impl.operators.layers.attention_kernels import ALLOWED
+from impl.operators.layers.packed_heads import packed_heads
 from impl.tensor.overridable import overridable
 
 # -- checks of the operands ------------------------------------------------------------------------
@@ -82,25 +85,28 @@ def _batch_of_masks(mask, shape):
 # -- its steps ------------------------------------------------------------------------------------
 
 
-def _projected(query, key, value, weight, bias):
-    """Query, key and value projected by one packed matrix, with torch's number of products."""
+def _projected(query, key, value, weight, bias, heads: int | None):
+    """Query, key and value projected by one packed matrix, with torch's number of products; and
+    whether they are split into this number of `heads` already (None: they must not)."""
     width = query.size(-1)
     if key is value and query is key:
         made = C.linear(query, weight, bias)
+        split = None if heads is None else packed_heads(made, heads)
+        if split is not None:
+            return split, True
         made = made.unflatten(-1, (3, width)).unsqueeze(0).transpose(0, -2)
         made = made.squeeze(-2).contiguous()
-        return made[0], made[1], made[2]
+        return (made[0], made[1], made[2]), False
     if key is value:
         w_q, w_kv = weight.split([width, 2 * width])
         b_q, b_kv = (None, None) if bias is None else bias.split([width, 2 * width])
         made = C.linear(key, w_kv, b_kv).unflatten(-1, (2, width)).unsqueeze(0).transpose(0, -2)
         made = made.squeeze(-2).contiguous()
-        return C.linear(query, w_q, b_q), made[0], made[1]
+        return (C.linear(query, w_q, b_q), made[0], made[1]), False
     weights = weight.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return tuple(
-        C.linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True)
-    )
+    operands = zip((query, key, value), weights, biases, strict=True)
+    return tuple(C.linear(t, w, b) for t, w, b in operands), False
 
 
 def _projected_apart(operands, weights, bias):
@@ -232,7 +238,7 @@ def multi_head_attention_forward(
     else:
         mask = canonical_mask(attn_mask, query)
         is_causal = is_causal and padding is None
-    separate = use_separate_proj_weight
+    separate, is_split = use_separate_proj_weight, False
     head = _head_size(query, key, value, embed_dim_to_check, num_heads, separate)
     if separate:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -240,16 +246,20 @@ def multi_head_attention_forward(
     elif in_proj_weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     else:
-        q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
+        lengthened = any(more is not None for more in (bias_k, bias_v, static_k, static_v))
+        heads = None if lengthened else num_heads
+        operands = query, key, value, in_proj_weight, in_proj_bias
+        (q, k, v), is_split = _projected(*operands, heads)
     rows = batch * num_heads
     if mask is not None:
         mask = _batch_of_masks(mask, (rows, length, key.shape[0]))
     if _check_biases(bias_k, bias_v, static_k, static_v):
         more = (bias_k.repeat(1, batch, 1), bias_v.repeat(1, batch, 1))
         k, v, mask, padding = _lengthened(k, v, mask, padding, *more, 0)
-    q = q.view(length, rows, head).transpose(0, 1)
-    k = _by_head(k, static_k, "static_k", rows, head)
-    v = _by_head(v, static_v, "static_v", rows, head)
+    if not is_split:
+        q = q.view(length, rows, head).transpose(0, 1)
+        k = _by_head(k, static_k, "static_k", rows, head)
+        v = _by_head(v, static_v, "static_v", rows, head)
     if add_zero_attn:
         more = tuple(C.zeros((rows, 1, head), dtype=t.dtype, device=t.device) for t in (k, v))
         k, v, mask, padding = _lengthened(k, v, mask, padding, *more, 1)
@@ -270,6 +280,7 @@ def multi_head_attention_forward(
             out_proj_bias,
             (batch, num_heads),
             batched,
+            is_split,
         )
     scaled = q * math.sqrt(1.0 / float(head))
     if is_causal and mask is None:
@@ -291,8 +302,11 @@ def multi_head_attention_forward(
     return output, shares
 
 
-def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, groups, batched: bool):
-    """`groups` are the sizes of the batch and the heads, which q, k and v have in one dimension."""
+def _without_weights(
+    q, k, v, mask, dropout_p, is_causal, weight, bias, groups, batched: bool, packed: bool
+):
+    """`groups` are the sizes of the batch and the heads, which q, k and v have in one dimension;
+    `packed` says that they come from `packed_heads`."""
     batch, heads = groups
     length, head, source = q.shape[1], q.shape[2], k.shape[1]
     if mask is not None:
@@ -300,10 +314,13 @@ def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, groups, 
             mask = mask.unsqueeze(0)
         else:
             mask = mask.view(batch, heads, -1, source)
-    q = q.view(batch, heads, length, head)
-    k, v = (t.view(batch, heads, source, head) for t in (k, v))
-    mixed = C.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    mixed = mixed.permute(2, 0, 1, 3).reshape(batch * length, heads * head)
+    if packed and mask is None and dropout_p == 0 and ALLOWED["flash"]:
+        mixed = mixed_heads((q, k, v), batch, heads, is_causal)
+    else:
+        q = q.view(batch, heads, length, head)
+        k, v = (t.view(batch, heads, source, head) for t in (k, v))
+        mixed = C.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+        mixed = mixed.permute(2, 0, 1, 3).reshape(batch * length, heads * head)
     output = C.linear(mixed, weight, bias)
     output = output.view(length, batch, output.size(1))
     return (output if batched else output.squeeze(1)), None

@@ -403,6 +403,18 @@ def elementwise_meta(tensor: Tensor):
     return float_meta(tensor)
 
 
+def addend_meta(tensor: Tensor, first: Tensor):
+    """The `tensor_meta` of a float tensor that is added to a row-major one of its shape and dtype,
+    in whatever order its dimensions lie in memory, else None: the sum is row-major as `first` is.
+
+    Not of dimensions of size one, of which torch orders the strides in another way.
+    """
+    meta = first._dense_meta
+    if type(meta) is not tuple or 1 in meta[0] or tensor._raw.shape != meta[0]:
+        return None
+    return float_meta(tensor)
+
+
 def copy_fields(tensor: Tensor, source: Tensor) -> None:
     """Copy all fields of `source` to `tensor`, which may have another class."""
     for name in FIELDS:

@@ -22,6 +22,7 @@ from impl.tape.saved_variable import save
 from impl.tensor.tensor import (
     PLAIN,
     Tensor,
+    addend_meta,
     dense_meta,
     elementwise_meta,
     float_meta,
@@ -42,6 +43,7 @@ SCOPE = {
     "Storage": Storage,
     "Tensor": Tensor,
     "accumulator": grad_accumulator,
+    "addend": addend_meta,
     "edge_node": edge_node,
     "ndarray": np.ndarray,
     "new_object": object.__new__,
@@ -126,14 +128,26 @@ class FastCall:
         self._add(f"r{position} = {absent}{x}._raw")
         if self._is_floating(position):
             # The layout of operands matters to element-wise results, and to ordered formulas.
-            found = self._meta_of(position)
-            self._add(f"m{position} = {absent}{x}._dense_meta or {found}({x})")
+            found = f"{self._meta_of(position)}({x})"
+            if self._takes_any_order(position):
+                found += f" or addend({x}, {self.names[min(self.op.tensor_positions)]})"
+            self._add(f"m{position} = {absent}{x}._dense_meta or {found}")
 
     def _meta_of(self, position: int) -> str:
         """The function that finds the meta of an operand on which the fast path can be taken."""
         if not self.op.layout_sensitive:
             return "floating"
         return "elementwise" if self.op.elementwise else "common"
+
+    def _takes_any_order(self, position: int) -> bool:
+        """Whether an operand may have its dimensions in another order than the first one's, which
+        decides that of the result: a second term, which no formula reads."""
+        op, first = self.op, min(self.op.tensor_positions)
+        plain = op.elementwise and op.promote is not None and op.grad_inputs and not op.optional
+        if not plain or position == first or len(op.tensor_positions) != 2:
+            return False
+        reads = op.plan(sum(bit for bit, _ in op.grad_inputs), True).reads
+        return not any(kind in (INPUT, OUTPUT) for kind, _ in reads)
 
     def _is_floating(self, position: int) -> bool:
         """Whether the fast path needs a tensor to be a float one, and its meta."""

@@ -21,6 +21,9 @@ class InplaceCall(FastCall):
     def _meta_of(self, position: int) -> str:
         return "common" if self.op.layout_sensitive else "floating"
 
+    def _takes_any_order(self, position: int) -> bool:
+        return False
+
     def _condition(self, tensors) -> str:
         tests = [super()._condition(tensors)]
         if not self.op.layout_sensitive:  # whose tensors may have any strides, zero ones too

@@ -11,6 +11,7 @@ import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, bool_, float32
 from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.dispatch import fused
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import no_derivative
@@ -18,6 +19,7 @@ from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import largest, row_sums, smallest
 from impl.operators.activations.softmax import checked, logsumexp_tangent
 from impl.operators.layers.attention_kernels import takes_flash
+from impl.operators.layers.packed_heads import before_heads, heads_in
 from impl.tensor.allocation import ordered_like
 from impl.tensor.tensor import Tensor
 
@@ -134,22 +136,28 @@ def flash_attention_backward(
     scale,
 ) -> tuple:
     """The gradients of query, key and value."""
+    operands = grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, scale
+    return tuple(_rows_first_product(*factors) for factors in _factors(*operands))
+
+
+def _factors(grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, scale):
+    """For query, key and value: the two factors of the gradient, and the operand."""
     q, g = widened(query), widened(grad_out)
     k, v = (_repeated(widened(t), query) for t in (key, value))
     weights = _scores(q, k, is_causal, attn_mask, scale)
     weights -= np.where(np.isinf(logsumexp), logsumexp.dtype.type(0), logsumexp)[..., None]
     np.exp(weights, out=weights)
     of_weights = np.matmul(g, v.swapaxes(-2, -1))
-    of_weights -= row_sums(g * widened(out))
+    along = np.einsum("...d,...d->...", g, widened(out))  # whatever the order of the dimensions
+    of_weights -= along[..., None]
     of_weights *= weights
     of_scores = _rounded(of_weights, query.dtype)
     of_scores *= q.dtype.type(_scale(scale, q))
-    products = (
+    return (
         (of_scores, k, query),
         (of_scores.swapaxes(-2, -1), q, key),
         (_rounded(weights, query.dtype).swapaxes(-2, -1), g, value),
     )
-    return tuple(_rows_first_product(*operands) for operands in products)
 
 
 def _rows_first_product(left, right, like):
@@ -172,6 +180,26 @@ def _flash_gradients(
     )
 
 
+def _gradient_of_packed(node, grad, keep: bool, dependencies: dict):
+    """Backward of self-attention up to the projection that packs query, key and value: the products
+    are written where they belong in its gradient. None where the heads are no views of one."""
+    saved = node._saved
+    target = None if saved is None else before_heads(node._next_nodes, dependencies)
+    if target is None or type(grad) is not np.ndarray:
+        return None
+    values = dict(zip(node._plan.names, saved, strict=True))
+    names = ("query", "key", "value", "output", "logsumexp", "is_causal", "attn_mask", "scale")
+    operands = [fused.unpack_array(values[name], node) for name in names]
+    if not keep:
+        node._saved = None
+    whole = np.empty(*target._meta)
+    parts = heads_in(whole, *operands[0].shape)
+    for (left, right, _), part in zip(_factors(grad, *operands), parts, strict=True):
+        np.matmul(left, right, out=part)
+    return [whole], (target,)
+
+
+flash_attention.node_class._fused_backward = staticmethod(_gradient_of_packed)
 flash_attention.forward(
     "unsupported", name="_scaled_dot_product_flash_attention_for_cpu", invited=True
 )
@@ -198,6 +226,19 @@ def _safe_tangent(F, self_t, self, dim, result):
 
 
 safe_softmax.forward(_safe_tangent)
+
+
+def mixed_heads(operands, batch: int, heads: int, is_causal: bool) -> Tensor:
+    """`packed_heads` mixed by flash attention, in rows (length * batch, heads * head).
+
+    The views before and after are recorded, but called without parsers and checks.
+    """
+    _, length, head = operands[0]._raw.shape
+    q, k, v = (tensor_ops.view(t, (batch, heads, length, head)) for t in operands)
+    mixed = flash_attention(q, k, v, 0.0, is_causal, None, None)[0]
+    turned = tensor_ops.permute(mixed, (2, 0, 1, 3))
+    return tensor_ops.reshape(turned, (batch * length, heads * head))
+
 
 # -- composed -----------------------------------------------------------------------------------
 

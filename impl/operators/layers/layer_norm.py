@@ -125,12 +125,13 @@ def native_layer_norm_backward(
         # Sums over rows of elements times the weight are products of matrix and vector.
         factor = ones((count,), x.dtype) if weight is None else widened(weight).reshape(-1)
         of_row = x.dtype.type(count)
-        made = g * factor
+        whole = np.empty(input.shape, x.dtype)
+        made = np.multiply(g, factor, out=whole.reshape(rows))
         made -= (g.dot(factor) / of_row).reshape(-1, 1)
         centred *= along.dot(factor).reshape(-1, 1) * rstd / of_row * rstd
         made -= centred
         made *= rstd
-        to_input = np.ascontiguousarray(made.reshape(input.shape), input.dtype)
+        to_input = whole.astype(input.dtype, copy=False)
     if output_mask[2]:
         found = _row_by_row(g, input.dtype) if input.dtype in REDUCED else column_sums(g)
         to_bias = found.astype(kind, copy=False).reshape(normalized_shape)

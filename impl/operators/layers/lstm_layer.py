@@ -73,23 +73,25 @@ def recurrent_layer_op(
     workspace = np.empty((length + 1, 6, batch, hidden), x.dtype)
     workspace[0, 4] = c
     total = np.empty((batch, 4 * hidden), x.dtype)
-    parts = total.reshape(batch, 4, hidden).swapaxes(0, 1)
-    logistic, linear = parts[:3], parts[3]
+    by_gate = total.reshape(batch, 4, hidden).swapaxes(0, 1)
+    logistic, linear = by_gate[:3], by_gate[3]
     recurrent = np.ascontiguousarray(w_hh.T)  # of so few rows a product takes an eighth
     one = np.ones((), x.dtype)
-    steps = zip(given[order], output[order], workspace[:-1], workspace[1:, 4], strict=True)
-    # A step is short, and costs as much as it has calls of NumPy: they write to the workspace.
-    for added, out, memory, c in steps:
-        np.dot(h, recurrent, out=total)
-        total += added
-        gates, cell, squashed = memory[:3], memory[3], memory[5]
-        np.exp(logistic, out=gates)
-        gates += one
-        np.tanh(linear, out=cell)
-        entering, kept = np.divide(memory[3:5], memory[1:3])
-        np.add(entering, kept, out=c)
-        np.tanh(c, out=squashed)
-        h = np.divide(squashed, memory[0], out=out)
+    # A step is short, and costs as much as it has calls of NumPy: they write to the workspace, and
+    # its parts are views that the iteration makes.
+    parts = (slice(3), 3, 5, slice(3, 5), slice(1, 3), 0)
+    views = [given[order], output[order], workspace[1:, 4]]
+    views += [workspace[:-1, part] for part in parts]
+    for added, out, c, gates, cell, squashed, values, rates, leaving in zip(*views, strict=True):
+        h.dot(recurrent, total)
+        np.add(total, added, total)
+        np.exp(logistic, gates)
+        np.add(gates, one, gates)
+        np.tanh(linear, cell)
+        entering, kept = np.divide(values, rates)
+        np.add(entering, kept, c)
+        np.tanh(c, squashed)
+        h = np.divide(squashed, leaving, out)
     made = (output, h.copy(), c.copy())
     return *(m.astype(kind, copy=False) for m in made), workspace
 
@@ -153,13 +155,14 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
             total += grad
     back = slice(None, None, -1)
     walk = of_output[order], through, factors, by_gate, slopes, forget
+    copies = arriving[1:3]
     for of_step, rate, factor, gates, slope, kept in zip(*(w[back] for w in walk), strict=True):
-        dh += of_step
-        dc += dh * rate
-        arriving[1:3] = dc
-        np.multiply(factor, arriving, out=gates)
-        np.dot(slope, w_hh, out=dh)
-        dc *= kept
+        np.add(dh, of_step, dh)
+        np.add(dc, dh * rate, dc)
+        copies[...] = dc
+        np.multiply(factor, arriving, gates)
+        slope.dot(w_hh, dh)
+        np.multiply(dc, kept, dc)
     rows = slopes[order].reshape(length * batch, 4 * hidden)
     made: list = [None] * 7
     if needs[0]:

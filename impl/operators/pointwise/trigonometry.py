@@ -8,7 +8,7 @@ import numpy as np
 
 from impl.dispatch.definition import Array, alias, function, operator
 from impl.dispatch.facts import NoComplex
-from impl.kernels.fused_multiply_add import product_plus
+from impl.kernels.fused_multiply_add import one_minus_square
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.pointwise.unary import unary
 
@@ -75,7 +75,7 @@ tanh = unary("tanh", np.tanh, "The hyperbolic tangent")
 )
 @rounded_once
 def tanh_backward(grad_output: Array, output: Array) -> Array:
-    slope = product_plus(-output, output, output.dtype.type(1))
+    slope = one_minus_square(output)
     return grad_output * (np.conj(slope) if slope.dtype.kind == "c" else slope)
 
 

@@ -18,19 +18,23 @@ from impl.core.state import STATE
 from impl.dispatch import fused
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.out import counted_once, named_out
+from impl.kernels.sum_to import sum_to
 from impl.kernels.vectorized import MODERATE, sum_of_rows
+from impl.operators.copies.copies import clone_layout
+from impl.operators.pointwise.arithmetic import add
 from impl.operators.products.addmm import addmm
-from impl.operators.products.matmul import matrices
+from impl.operators.products.matmul import matrices, mm
 from impl.operators.products.products import (
     matmul,
     matmul_of,
     require_dimensions,
     require_tensor,
 )
-from impl.operators.views.shape import unsafe_view
+from impl.operators.views.shape import needs_copy, unsafe_view, view_
 from impl.operators.views.transposition import t
 from impl.tensor import forward_grad
-from impl.tensor.tensor import Tensor, dense_meta, new
+from impl.tensor.tensor import Tensor, dense_meta, float_meta, new
+from impl.tensor.views import DEFAULT, ViewMeta
 
 
 @named_out("linear")
@@ -83,6 +87,7 @@ def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 _ALL, _PARAMETERS = 0b111, 0b101  # the bits of addmm's operands that require grad: bias, input, t
+_BOTH, _RIGHT = 0b11, 0b10  # of mm's: input, t
 
 
 @functools.cache
@@ -133,45 +138,55 @@ def _metas(rows: int, shape: tuple[int, int], kind):
     )
 
 
+def _weights_fit(path: int, meta, weight: Tensor, bias: Tensor) -> bool:
+    """Whether weight and bias are row-major, of the input's dtype and of sizes that fit (`meta` is
+    that of the input), and with recording on leaves or results that require grad."""
+    pattern, shift = weight._dense_meta or dense_meta(weight), bias._dense_meta or dense_meta(bias)
+    if meta is None or pattern is None or shift is None:
+        return False
+    (sizes, kind), matrix, added = meta, weight._raw, bias._raw
+    if not (len(sizes) >= matrix.ndim == 2 and added.ndim == 1):
+        return False
+    outputs, inputs = matrix.shape
+    if outputs < 2 or inputs < 2 or sizes[-1] != inputs or added.shape[0] != outputs:
+        return False
+    if pattern[1] is not kind or shift[1] is not kind:
+        return False
+    views = weight._view is not None or bias._view is not None or weight._nr or bias._nr
+    return not (path and views)
+
+
 def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
-    """The fused layer, for row-major operands of one float dtype of which both parameters require
-    grad, or with recording off; None for others, which take the slow path."""
+    """The fused layer, for operands of one float dtype of which both parameters require grad, or
+    with recording off; None for others, which take the slow path."""
     path = STATE.fast_path
     if path is None:
         return None
-    meta, pattern = input._dense_meta or dense_meta(input), weight._dense_meta or dense_meta(weight)
-    shift = bias._dense_meta or dense_meta(bias)
-    if meta is None or pattern is None or shift is None:
-        return None
-    rows, matrix, added = input._raw, weight._raw, bias._raw
-    if not (rows.ndim >= matrix.ndim == 2 and added.ndim == 1):
-        return None
-    shape, kind = pattern
-    outputs, inputs = shape
-    if outputs < 2 or inputs < 2 or meta[0][-1] != inputs or shift[0][0] != outputs:
-        return None
-    if meta[1] is not kind or shift[1] is not kind:
+    meta = input._dense_meta or dense_meta(input)
+    if meta is None:
+        return _layer_of_permuted(input, weight, bias) if path else None
+    if not _weights_fit(path, meta, weight, bias):
         return None
     if path:
-        if weight._view is not None or bias._view is not None or weight._nr or bias._nr:
-            return None
         before, connected = fused.connection(input)
         of_weight, of_bias = fused.connection(weight)[0], fused.connection(bias)[0]
         if of_weight is None or of_bias is None or not connected:
             return None
-    transposed, outer = matrix.T, rows.shape[:-1]
+    rows, transposed = input._raw, weight._raw.T
+    inputs, outputs = transposed.shape
+    outer = rows.shape[:-1]
     rows = rows.reshape(-1, inputs)
     raw = matrices(rows, transposed)
-    raw += added
-    result = new(raw)
+    raw += bias._raw
+    result = new(raw) if len(outer) == 1 else new(raw.reshape(*outer, outputs))
     if not path:
-        return result if len(outer) == 1 else unsafe_view(result, (*outer, outputs))
-    steps, layout, turned_meta, plan, result_meta = _metas(len(rows), shape, kind)
+        return result
+    steps, layout, turned_meta, plan, result_meta = _metas(len(rows), weight._raw.shape, raw.dtype)
     turned = fused.view_of(weight, weight, transposed, steps)
     turning, node = t.node_class(), addmm.node_class()
     fused.record(turned, turning, plan, of_weight, (), turned_meta)
     if len(outer) > 1:
-        input = tensor_ops.view(input, rows.shape)
+        input = _in_rows(input, rows, before)
         before = input._node
     kept = input if input._memory is None else fused.save(input)
     saved: tuple
@@ -182,7 +197,100 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
         plan, saved = _plan(_ALL), (1, 1, kept, rows_layout, fused.save(turned), layout)
         if input._nr:
             node._input_nrs = (0, input._nr, 0)
-    result._dense_meta = result_meta
     edges = (of_bias, before, turning)
+    result._dense_meta = result_meta
     fused.record(result, node, plan, edges, saved, result_meta, _gradients)
-    return result if len(outer) == 1 else unsafe_view(result, (*outer, outputs))
+    if len(outer) > 1:
+        folding, shape = unsafe_view.node_class(), (len(rows), outputs)
+        result._dense_meta = fused.tensor_meta(result._raw)
+        fused.record(result, folding, _plans_of_views()[1], node, (shape,), result._dense_meta)
+    return result
+
+
+@functools.cache
+def _plans_of_views():
+    """The plans of the nodes around the product of an input of more dimensions."""
+    return view_.plan(1, True), unsafe_view.plan(1, True)
+
+
+def _in_rows(input: Tensor, rows, before) -> Tensor:
+    """The view of a row-major input as the matrix `rows`; `before` is the input's node, if any."""
+    base, view = input, input._view
+    if view is not None:
+        base = view.base
+        replayed = type(view) is not ViewMeta or view.view_fn is not None
+        if replayed or view.creation != DEFAULT:
+            return tensor_ops.view(input, rows.shape)
+    if STATE.view_replay or input._inference:
+        return tensor_ops.view(input, rows.shape)
+    seen = fused.view_of(input, base, rows, None)
+    meta = seen._dense_meta = fused.tensor_meta(rows)
+    if before is not None:
+        node = view_.node_class()
+        if input._nr:
+            node._input_nrs = (input._nr,)
+        fused.record(seen, node, _plans_of_views()[0], before, (input._raw.shape,), meta)
+    return seen
+
+
+@functools.cache
+def _plans_of_product(mask: int):
+    """The plans of the nodes behind a copied input: of a view of rows, a product, and a sum. The
+    assertion checks the order of saved values that `_layer_of_permuted` relies on."""
+    plan = mm.plan(mask, True)
+    names = ["mat2", "mat2_layout", "self", "self_layout"]
+    assert plan.names == (names if mask == _BOTH else names[1:3])
+    return unsafe_view.plan(1, True), plan, add.plan(_BOTH, True)
+
+
+def _gradients_of_sum(node, grad, keep: bool, wanted):
+    """Backward of the addition of a bias, with the bias's gradient already summed to its shape."""
+    of_bias = node._next_nodes[1]._meta
+    if type(grad) is not np.ndarray or type(of_bias) is not tuple or wanted is not None:
+        return node._plan.compiled_backward(node, grad, keep, wanted)
+    return [grad, sum_to(grad, of_bias[0])]
+
+
+def _layer_of_permuted(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
+    """`_layer` for an input whose dimensions lie in such an order that torch copies it: a clone in
+    rows, a product, and the addition of the bias in place. Batch-first attention has such one."""
+    meta = float_meta(input)
+    if meta is None or len(meta[0]) < 3 or not _weights_fit(1, meta, weight, bias):
+        return None
+    of_weight, of_bias = fused.connection(weight)[0], fused.connection(bias)[0]
+    before, connected = fused.connection(input)
+    shape, steps = input._raw.shape, input._strides
+    outputs, inputs = weight._raw.shape
+    inner = (math.prod(shape[:-1]), inputs)
+    if of_weight is None or of_bias is None or not connected or not needs_copy(shape, steps, inner):
+        return None
+    copied = np.array(input._raw, order="C")
+    rows, transposed = copied.reshape(inner), weight._raw.T
+    raw = matrices(rows, transposed)
+    raw += bias._raw
+    result = new(raw.reshape(*shape[:-1], outputs))
+    steps, layout, turned_meta, plan, product_meta = _metas(inner[0], (outputs, inputs), meta[1])
+    turned, kept = fused.view_of(weight, weight, transposed, steps), new(rows)
+    turning, multiplying = t.node_class(), mm.node_class()
+    fused.record(turned, turning, plan, of_weight, (), turned_meta)
+    shaping, multiplied, adding = _plans_of_product(_BOTH if before is not None else _RIGHT)
+    saved: tuple
+    if before is None:
+        edges, saved = turning, (layout, kept)
+    else:
+        cloning, following = clone_layout.node_class(), unsafe_view.node_class()
+        if input._nr:
+            cloning._input_nrs = (input._nr,)
+        fused.record(kept, cloning, clone_layout.plan(1, True), before, (), meta)
+        fused.record(kept, following, shaping, cloning, (shape,), fused.tensor_meta(rows))
+        edges, saved = (
+            (following, turning),
+            (fused.save(turned), layout, kept, (inner, (inputs, 1), 0)),
+        )
+    fused.record(result, multiplying, multiplied, edges, saved, product_meta)
+    unfolding, node = unsafe_view.node_class(), add.node_class()
+    whole = result._dense_meta = fused.tensor_meta(result._raw)
+    fused.record(result, unfolding, shaping, multiplying, ((inner[0], outputs),), whole)
+    fused.record(result, node, adding, (unfolding, of_bias), (1,), whole, _gradients_of_sum)
+    result._storage.version = 1  # of the addition in place
+    return result

@@ -108,6 +108,11 @@ def _restrided(shape, strides, target):
 tensor_ops.reshape = _reshape
 
 
+def needs_copy(shape, strides, target) -> bool:
+    """Whether `reshape` to the sizes `target` copies a tensor of these sizes and strides."""
+    return not is_contiguous(shape, strides) and _restrided(shape, strides, target)[1] is None
+
+
 def _reshaped(value, shape):
     """`reshape` of a raw value; a copy owns its memory (NumPy's is a view of a temporary)."""
     if not isinstance(value, (np.ndarray, SparseArray)):

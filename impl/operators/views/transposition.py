@@ -90,7 +90,12 @@ def transpose(self: Geometry, dim0, dim1) -> Geometry:
 transpose.gradient(self=lambda F, grad, dim0, dim1: F.transpose(grad, dim0, dim1))
 
 
-@view_operator.view(node="PermuteBackward0", function=False, method=False)
+@view_operator.view(
+    node="PermuteBackward0",
+    function=False,
+    method=False,
+    array=lambda raw, dims: raw.transpose(permutation(dims, raw.ndim)),
+)
 def permute_(self: Geometry, dims) -> Geometry:
     return _permuted(self, permutation(dims, len(self.shape)))
 
