@@ -21,6 +21,8 @@ from conformance.program.program import ProgramError
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
 
+pytestmark = pytest.mark.usefixtures("copied")
+
 
 def test_drawn_statements_are_those_of_a_program():
     source = Source(backends.find("impl"))
