@@ -28,7 +28,7 @@ SPEC = TESTS / "miniature" / "spec"
 MINIATURE = ("--spec", str(SPEC), "--area", "leaves", "--area", "ties")
 """Options that select the five programs of the miniature chapters."""
 
-WITHOUT_TORCH = ("list", "merge", "report", "diff", "dashboard", "spec", "todo", "frameworks")
+WITHOUT_TORCH = {"list", "merge", "report", "diff", "dashboard", "spec", "todo", "frameworks"}
 """Commands that ask for torch only where it is named."""
 
 _SHARED = "WARM_PROCESS"
@@ -209,7 +209,7 @@ def conform(
 def _asks(words: Sequence[str]) -> bool:
     """Whether a command may ask for torch, which is the oracle where no other is named."""
     named = [word.partition("=")[2] if word.startswith("--conform-") else word for word in words]
-    others = words[0] in WITHOUT_TORCH or any(
+    others = not WITHOUT_TORCH.isdisjoint(words[:1]) or any(
         word in ("impl", "none") or word.startswith("recorded:") for word in named
     )
     return not others or any(word.startswith("torch") for word in named)
