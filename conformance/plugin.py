@@ -188,7 +188,9 @@ def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> list
     if judge.unavailable:
         pytest.skip(judge.unavailable)
     if _WORKER not in config.stash:
-        config.stash[_WORKER] = local(config.stash[_SETTINGS], known=judge.known.of_calls)
+        themes = list(dict.fromkeys(share.theme for share in _shares(config)))
+        known = judge.known.of_calls
+        config.stash[_WORKER] = local(config.stash[_SETTINGS], known=known, themes=themes)
     mine, options = config.stash[_WORKER], config.option
     keep_in = Path(options.conform_keep_in) if options.conform_keep_in else folder()
     place = None if options.conform_no_keep else keep_in

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import atexit
 import functools
-import json
 import os
 import select
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import IO, Any
+
+from warm_requests import SERVED, Request, sent
 
 import conformance
+from conformance.isolation.process import Process
 
 TESTS = Path(__file__).resolve().parent
 SPEC = TESTS / "miniature" / "spec"
 MINIATURE = ("--spec", str(SPEC), "--area", "leaves", "--area", "ties")
 """Options that select the five programs of the miniature chapters."""
 
+WITHOUT_TORCH = {"list", "merge", "report", "diff", "dashboard", "spec", "todo", "frameworks"}
+"""Commands that ask for torch only where it is named."""
 
-def heed_interruption() -> None:
-    """For a child process: restore SIGINT, in case the parent of the tests ignores it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+_SHARED = "WARM_PROCESS"
+"""The variable that names the folder of a warm process that another process has started."""
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -47,78 +54,146 @@ def fresh_python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]
     )
 
 
-class _Warm:
-    """A process of `warm_command`, with or without torch, which ends when this one does."""
+@functools.cache
+def _folder() -> Path:
+    """The folder with the sockets of a warm process, which ends when this one does."""
+    if shared := os.environ.get(_SHARED):
+        return Path(shared)
+    folder = Path(tempfile.mkdtemp(prefix="warm-"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "warm_command", folder],
+        # The processes of a search have this seed of their own, which copies cannot have.
+        env=environment(PYTHONHASHSEED="0"),
+        stdin=subprocess.PIPE,
+    )
 
-    def __init__(self, torch: bool) -> None:
-        requests, self._requests = os.pipe()
-        self._answers, answers = os.pipe()
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "warm_command", str(requests), str(answers)),
-                *(("--torch",) if torch else ()),
-            ],
-            # The processes of a search have this seed of their own, which copies cannot have.
-            env=environment(PYTHONHASHSEED="0"),
-            stdin=subprocess.DEVNULL,
-            pass_fds=(requests, answers),
-        )
-        os.close(requests)
-        os.close(answers)
-        atexit.register(self._end)
+    def end() -> None:
+        process.communicate()
+        shutil.rmtree(folder)
 
-    def _end(self) -> None:
-        os.close(self._requests)
-        self._process.wait()
+    atexit.register(end)
+    return folder
 
-    def run(self, request: dict[str, Any], timeout: float) -> int:
-        """The exit code of a command; raises subprocess.TimeoutExpired after killing it."""
-        os.write(self._requests, json.dumps(request).encode() + b"\n")
-        pid = self._answer(timeout)
-        try:
-            return self._answer(timeout)
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            self._answer(timeout)
-            raise subprocess.TimeoutExpired(request["arguments"], timeout) from None
 
-    def _answer(self, timeout: float) -> int:
-        text = b""
+def share() -> None:
+    """Start the warm process, from which the processes that this one starts have copies, too."""
+    os.environ[_SHARED] = str(_folder())
+
+
+@functools.cache
+def _place(torch: bool) -> socket.socket:
+    """The connection to the warm process, with or without torch."""
+    place = socket.socket(socket.AF_UNIX)
+    path = _folder() / ("torch" if torch else "impl")
+    until = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    place.connect(str(path))
+    return place
+
+
+class Started:
+    """A command in a copy of the warm process, with what tests call of Popen."""
+
+    def __init__(self, place: socket.socket, request: Request, streams: list[int]) -> None:
+        self.request = request
+        self.returncode: int | None = None
+        self._answers = sent(place, request, streams)
+        self.pid = self._answer(120)
+
+    def _answer(self, timeout: float | None) -> int:
+        text, poll = b"", select.poll()
+        poll.register(self._answers)
         while not text.endswith(b"\n"):
-            if not select.select([self._answers], [], [], timeout)[0]:
-                raise TimeoutError
-            byte = os.read(self._answers, 1)
-            assert byte, f"the warm process ended with {self._process.wait()}"
-            text += byte
+            if not poll.poll(None if timeout is None else timeout * 1000):
+                raise subprocess.TimeoutExpired(self.request.arguments, timeout or 0)
+            piece = os.read(self._answers, 1)
+            assert piece, "the warm process has ended"
+            text += piece
         return int(text)
 
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
 
-_warm = functools.cache(_Warm)
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code; raises subprocess.TimeoutExpired after so many seconds."""
+        if self.returncode is None:
+            self.returncode = self._answer(timeout)
+            os.close(self._answers)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
 
-def _copy(
-    module: str,
-    arguments: Sequence[str | os.PathLike[str]],
+def started(
+    *arguments: str | os.PathLike[str],
     cwd: Path,
-    environment: dict[str, str],
-    torch: bool,
-) -> subprocess.CompletedProcess[str]:
-    """`python -m` with this module and these arguments, in a copy of a warm process.
+    module: str = "conformance.cli",
+    streams: Sequence[IO[Any] | None] = (None, None, None),
+    changes: Mapping[str, str] = MappingProxyType({}),
+    torch: bool | None = None,
+    **more: Any,
+) -> Started:
+    """Begin `python -m` with a module and arguments, in a copy of the warm process.
 
-    One that has imported ``torch`` is six times as large, and takes as much longer to copy.
+    Streams that are not given are empty, and nothing is kept of them. More are fields of the
+    request.
     """
     command = [*map(str, arguments)]
-    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
-        request = {
-            "module": module,
-            "arguments": command,
-            "cwd": str(cwd),
-            "environment": environment,
-            "stdout": out.name,
-            "stderr": err.name,
-        }
-        code = _warm(torch).run(request, timeout=180)
-        return subprocess.CompletedProcess(command, code, out.read(), err.read())
+    torch = _asks(command) if torch is None else torch
+    request = Request(module, command, str(cwd), environment(**changes), **more)
+    with open(os.devnull, "r+") as nothing:
+        descriptors = [(stream or nothing).fileno() for stream in streams]
+        return Started(_place(torch), request, descriptors)
+
+
+def ended(
+    *arguments: str | os.PathLike[str], cwd: Path, timeout: float = 180, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """The exit code and the output of a command that `started` starts.
+
+    Raises subprocess.TimeoutExpired after killing it.
+    """
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        streams = [None, out, err]
+        for standard, stream in enumerate(more.pop("streams", ())):
+            streams[standard] = stream or streams[standard]
+        process = started(*arguments, cwd=cwd, streams=streams, **more)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait(timeout)
+            raise
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(process.request.arguments, code, out.read(), err.read())
+
+
+def launched(
+    module: str, options: Sequence[str], memory: int | None = None, **changes: str
+) -> Process:
+    """What `conformance.isolation.process.launched` returns, in a copy of the warm process.
+
+    A backend of a test runs a few programs, and would import impl or torch most of its time.
+    """
+    around = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **changes}
+    torch = any("torch" in option for option in options)
+
+    def begun(requests: int, answers: int, printed: IO[bytes]) -> Any:
+        request = Request(SERVED, [module, *options], os.getcwd(), around, session=True)
+        with open(os.devnull) as nothing:
+            streams = [nothing.fileno(), printed.fileno(), printed.fileno()]
+            return Started(_place(torch), request, [*streams, requests, answers])
+
+    return Process(begun, memory)
 
 
 def conform(
@@ -128,13 +203,16 @@ def conform(
 
     It is a copy of a process that has imported all: a test would wait for imports most of its time.
     """
-    return _copy("conformance.cli", arguments, cwd, environment(**changes), _asks(arguments))
+    return ended(*arguments, cwd=cwd, changes=changes)
 
 
-def _asks(arguments: Sequence[str | os.PathLike[str]]) -> bool:
+def _asks(words: Sequence[str]) -> bool:
     """Whether a command may ask for torch, which is the oracle where no other is named."""
-    words = [str(word).removeprefix("--conform-oracle=") for word in arguments]
-    return "impl" not in words or any(word.startswith("torch") for word in words)
+    named = [word.partition("=")[2] if word.startswith("--conform-") else word for word in words]
+    others = not WITHOUT_TORCH.isdisjoint(words[:1]) or any(
+        word in ("impl", "none") or word.startswith("recorded:") for word in named
+    )
+    return not others or any(word.startswith("torch") for word in named)
 
 
 def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -143,8 +221,8 @@ def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     It is a copy of a process that has imported torch, or impl without torch.
     """
     if arguments[:2] == ("-m", "impl.run"):
-        return _copy("impl.run", arguments[2:], cwd, environment(), torch=False)
-    return _copy("__main__", arguments, cwd, environment(), torch=True)
+        return ended(*arguments[2:], cwd=cwd, module="impl.run", torch=False)
+    return ended(*arguments, cwd=cwd, module="__main__", torch=True)
 
 
 def judge(
@@ -161,5 +239,4 @@ def pytest_suite(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]
     """pytest with the plugin over the suite's own test module."""
     options = ("-p", "conformance.plugin", "-p", "no:cacheprovider", f"--conform-spec={SPEC}")
     suite = ("--pyargs", "conformance.test_programs")
-    words = [*options, *suite, *arguments]
-    return _copy("pytest", words, cwd, environment(), _asks(words))
+    return ended(*options, *suite, *arguments, cwd=cwd, module="pytest")

@@ -7,18 +7,24 @@ their objects out.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import command
 import made_runs
 import made_versions
 import pytest
+import warm_workers
 from chromium import chromium, prefer, resize
 from report_page import ready, report
 
+from conformance.fuzz import workers
+from conformance.isolation import child
 from conformance.run_files.run import Run
 
 # Its checks are tests of the classes that derive from it.
@@ -33,6 +39,18 @@ def pytest_xdist_auto_num_workers() -> Iterator[Any]:
     """
     processes = yield
     return processes if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else processes + 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the workers of `-n` as copies of this process, which has imported most, and torch.
+
+    They share the warm process, whose copies are the commands of tests.
+    """
+    if getattr(config.option, "numprocesses", None):
+        with suppress(ImportError):
+            importlib.import_module("torch")
+        warm_workers.offer()
+        command.share()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -56,6 +74,13 @@ def _objects_of_other_modules() -> None:
     A process that has run thousands of tests takes seconds for each collection else.
     """
     gc.freeze()
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of backends and of searches are copies of the warm process."""
+    for module in (child, workers):
+        monkeypatch.setattr(module, "launched", command.launched)
 
 
 @pytest.fixture(scope="session")

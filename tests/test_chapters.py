@@ -1,10 +1,9 @@
 """Chapters: rules and programs, and a clear error for each kind of mistake."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import command
 import pytest
 
 from conformance.cli import main as conform
@@ -170,8 +169,7 @@ def test_checking_a_chapter(tmp_path, capsys):
 
 def test_the_check_is_a_command(tmp_path):
     path = chapter(tmp_path, GOOD)
-    command = [sys.executable, "-m", "conformance.cli", "check", "--without-history", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = command.conform("check", "--without-history", path, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -8,12 +8,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 
 import jsonschema
 import pytest
-from command import MINIATURE, conform, environment, heed_interruption, judge
+from command import MINIATURE, conform, ended, environment, judge, started
 
 from conformance.base.levels import LEVELS
 from conformance.run_files.reading import read_run
@@ -191,38 +190,33 @@ def test_settings_of_the_current_folder_are_not_ours(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def interrupted(tmp_path, number: signal.Signals, processes: str) -> subprocess.Popen:
-    """A run that hangs in its third program, and receives a signal there."""
-    command = [sys.executable, "-m", "conformance.cli", "run", *MINIATURE, "--oracle", "impl"]
-    command += ["--backend", "miniature.slow:hanging", "--run-file", str(tmp_path / "r")]
-    process = subprocess.Popen(
-        [*command, "-n", processes],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        preexec_fn=heed_interruption,
-    )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        path = tmp_path / "r"
-        if path.exists() and path.read_bytes().count(b'"type":"program"') >= 2:
-            break
-        time.sleep(0.05)
-    time.sleep(0.3)
-    os.kill(process.pid, number)
-    return process
+def interrupted(tmp_path, number: signal.Signals, processes: str) -> tuple[int, str]:
+    """The end of a run that hangs in its third program, and receives a signal there."""
+    options = ("--backend", "miniature.slow:hanging", "--oracle", "impl", "-n", processes)
+    path = tmp_path / "r"
+    with (tmp_path / "output").open("w+") as output:
+        process = started(
+            *("run", *MINIATURE, *options, "--run-file", path),
+            cwd=tmp_path,
+            streams=(None, output, output),
+            session=True,
+        )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if path.exists() and path.read_bytes().count(b'"type":"program"') >= 2:
+                break
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(number)
+        return process.wait(60), (tmp_path / "output").read_text()
 
 
 @pytest.mark.parametrize(
     ("processes", "number"), [("0", signal.SIGTERM), ("2", signal.SIGINT), ("2", signal.SIGTERM)]
 )
 def test_interrupted_run_keeps_what_it_has(tmp_path, processes, number):
-    process = interrupted(tmp_path, number, processes)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 3, output
+    code, output = interrupted(tmp_path, number, processes)
+    assert code == 3, output
     assert "interrupted" in output
     assert "Traceback" not in output
     run = read_run(tmp_path / "r")
@@ -232,9 +226,8 @@ def test_interrupted_run_keeps_what_it_has(tmp_path, processes, number):
 
 
 def test_killed_run_keeps_what_it_has(tmp_path):
-    process = interrupted(tmp_path, signal.SIGKILL, "0")
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL
+    code, _ = interrupted(tmp_path, signal.SIGKILL, "0")
+    assert code == -signal.SIGKILL
     run = read_run(tmp_path / "r")
     assert not run.complete
     assert len(run.programs) == 2
@@ -267,12 +260,14 @@ def test_list(tmp_path):
 
 
 def test_list_survives_a_reader_that_leaves(tmp_path):
-    listing = f"{sys.executable} -m conformance.cli list | head -n 1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", listing], cwd=tmp_path, env=environment(), capture_output=True, text=True
-    )
-    assert done.stdout.splitlines()[1] == "0"
-    assert done.stderr == ""
+    with subprocess.Popen(
+        ["head", "-n", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as head:
+        done = ended("list", cwd=tmp_path, streams=(None, head.stdin))
+        assert head.stdin is not None and head.stdout is not None
+        head.stdin.close()
+        assert len(head.stdout.read().splitlines()) == 1
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def show(identifier: str, backend: str, *arguments: str, cwd, **changes: str):

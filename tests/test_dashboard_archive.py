@@ -6,15 +6,13 @@ import gzip
 import html
 import importlib.util
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import made_archive
 import made_runs
 import pytest
-from command import conform, environment
+from command import conform, started
 from made_archive import archive, backend, flipping, run
 from made_dashboard import built, files, history, read, text
 
@@ -168,11 +166,8 @@ def test_what_the_store_has_is_not_read_again(tmp_path: Path, monkeypatch: Any) 
 
 def test_builds_at_once_do_not_contend(tmp_path: Path) -> None:
     folder = archive(tmp_path / "runs")
-    command = [sys.executable, "-m", "conformance.cli", "dashboard", str(folder), "site"]
-    builds = [
-        subprocess.Popen([*command, "--cache", "c"], cwd=tmp_path, env=environment())
-        for _ in range(3)
-    ]
+    options = ("dashboard", folder, "site", "--cache", "c")
+    builds = [started(*options, cwd=tmp_path) for _ in range(3)]
     assert [build.wait(timeout=180) for build in builds] == [0, 0, 0]
     assert files(tmp_path / "site") == files(built(folder, tmp_path, "alone"))
 

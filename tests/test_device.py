@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import conform
+from command import conform, ended
 
 from conformance.run_files.reading import read_run
 from conformance.suite.suite import read_suite
@@ -211,7 +211,8 @@ def test_a_device_that_hangs_is_given_up():
 def test_without_a_compiler_the_device_is_not_available(tmp_path):
     shutil.copytree(DEVICE, tmp_path / "device", ignore=shutil.ignore_patterns("build"))
     selected = ("--import", "pretend_device", "--rule", "LEAF-01", "--if-available")
-    done = python(*RUN, *selected, folder=tmp_path / "device", CXX="no-such-compiler")
+    around = {"PYTHONPATH": str(tmp_path / "device"), "CXX": "no-such-compiler"}
+    done = conform(*RUN[2:], *selected, cwd=tmp_path, **around)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "has no device pretend here" in done.stdout
     assert "not compiled, for want of a C++ compiler" in done.stdout
@@ -225,8 +226,10 @@ def test_a_device_that_torch_loads_by_itself_is_imported_after_torch(tmp_path):
     (about / "entry_points.txt").write_text("[torch.backends]\nx = loaded:autoload\n", "utf-8")
     alone = python("-c", "import loaded", folder=tmp_path)
     assert "Failed to load the backend extension" in alone.stderr
-    run = ("-m", "conformance.cli", "run", "--backend", "torch:cpu", "--oracle", "torch")
-    done = python(*run, "--import", "loaded", "--rule", "LEAF-01", folder=tmp_path)
+    run = ("run", "--backend", "torch:cpu", "--oracle", "torch", "--rule", "LEAF-01")
+    # Of a process without torch: its backends import torch, which imports the device.
+    around = {"PYTHONPATH": str(tmp_path)}
+    done = ended(*run, "--import", "loaded", cwd=tmp_path, torch=False, changes=around)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

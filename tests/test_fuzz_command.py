@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
-from command import conform, environment, heed_interruption
+from command import conform, started
 
 from conformance.fuzz.themes import MOVED, THEMES
 
@@ -188,31 +186,26 @@ def test_a_folder_of_findings_that_is_not_there_is_wrong_input_for_a_run(tmp_pat
 @pytest.mark.parametrize(("processes", "number"), [("0", signal.SIGINT), ("2", signal.SIGTERM)])
 def test_an_interruption_keeps_what_was_found(tmp_path, processes, number):
     arguments = ("--backend", "miniature.kinks:relu", *IMPL, "--examples", "100000")
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "conformance.cli", "fuzz", *arguments),
-            *("--level", "values", "--findings", "found", "-n", processes),
-        ],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        preexec_fn=heed_interruption,
-    )
-    deadline = time.monotonic() + 60
-    assert process.stdout is not None
-    begun = ""
-    while time.monotonic() < deadline and "new: " not in begun:
-        begun += process.stdout.readline()
-    os.kill(process.pid, number)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 3, output
-    assert "torch.relu(" in pasted(output)
+    options = ("--level", "values", "--findings", "found", "-n", processes)
+    path = tmp_path / "output"
+    with path.open("w+") as output:
+        process = started(
+            *("fuzz", *arguments, *options),
+            cwd=tmp_path,
+            streams=(None, output, output),
+            session=True,
+        )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and "new: " not in path.read_text():
+            time.sleep(0.05)
+        process.send_signal(number)
+        code = process.wait(120)
+    told = path.read_text()
+    assert code == 3, told
+    assert "torch.relu(" in pasted(told)
     assert list(tmp_path.glob("found/*.json"))
-    assert "exit code 3: interrupted" in output
-    assert "Traceback" not in output
+    assert "exit code 3: interrupted" in told
+    assert "Traceback" not in told
 
 
 def test_help_says_what_can_be_asked_for(tmp_path):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from command import fresh_python
+from command import ended
 
 
 def fuzz_suite(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """pytest with the plugin over the suite's module of random programs."""
-    return fresh_python(
-        *("-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
+    return ended(
+        *("-p", "conformance.plugin", "-p", "no:cacheprovider"),
         *("--pyargs", "conformance.test_fuzz", "--conform-oracle=impl", *arguments),
+        module="pytest",
         cwd=cwd,
     )
 

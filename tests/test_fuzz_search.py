@@ -14,12 +14,15 @@ from conformance.fuzz.choices import Choices
 from conformance.fuzz.drawn import drawn
 from conformance.fuzz.examiner import Examiner
 from conformance.fuzz.programs import Source, named
+from conformance.fuzz.search import WARMING
 from conformance.fuzz.setup import search_of
 from conformance.fuzz.share import Share
 from conformance.fuzz.workers import Zygote
 from conformance.program.program import ProgramError
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
+
+pytestmark = pytest.mark.usefixtures("copied")
 
 
 def test_drawn_statements_are_those_of_a_program():
@@ -78,6 +81,13 @@ def test_observed_at_the_end_are_the_names_and_before_it_results_and_errors():
     assert steps[1].result == {"kind": "size", "value": [2]}
     assert steps[2].error is not None
     assert steps[4].changed["x"]["version"] == 1
+
+
+def test_only_programs_of_the_themes_of_a_search_are_run_before_its_shares():
+    begun: list[int] = []
+    search = search_of(Settings(backend="impl", oracle="impl"))
+    search.warm(begun.append, (), ("views",))
+    assert begun == list(range(WARMING))
 
 
 def test_a_process_that_dies_costs_its_program_only():

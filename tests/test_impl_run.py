@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import ended as ended_copy
 from command import fresh_python, python
 
 import impl.run
@@ -54,7 +55,7 @@ def test_a_script_computes_what_it_does_on_torch(tmp_path):
     assert on_impl.stderr == ""
     assert on_impl.stdout.endswith("True True ['--lr', '1']\n")
     pytest.importorskip("torch")
-    assert fresh_python("train.py", "--lr", "1", cwd=tmp_path).stdout == on_impl.stdout
+    assert python("train.py", "--lr", "1", cwd=tmp_path).stdout == on_impl.stdout
 
 
 def test_a_module_is_run_with_its_siblings(tmp_path):
@@ -111,7 +112,7 @@ def test_what_is_missing_is_named(tmp_path, statement, said):
 def test_it_refuses_where_torch_was_imported(tmp_path):
     (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\n")
     program = "import torch, impl.run; impl.run.bind()"
-    ended = fresh_python("-c", program, cwd=tmp_path)
+    ended = ended_copy("-c", program, cwd=tmp_path, module="__main__", torch=False)
     assert ended.stderr.splitlines()[-1].startswith(
         "RuntimeError: torch 2.13.0 was imported before"
     )

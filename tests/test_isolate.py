@@ -17,6 +17,8 @@ from conformance.isolation.child import Child, Failed
 from conformance.isolation.process import Died, Garbled, IsolationError, TimedOut
 from conformance.program.program import Program
 
+pytestmark = pytest.mark.usefixtures("copied")
+
 PORT = """
 import ctypes, os, signal, subprocess, sys, threading, time
 

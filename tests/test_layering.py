@@ -219,12 +219,14 @@ def test_no_module_needs_itself_to_be_imported():
 
 
 # Imports modules, each in a process that has imported nothing of the packages but its needs, and
-# without torch. Its argument is a tree: below each module are those that import it, imported
+# without torch. It reads a tree: below each module are those that import it, imported
 # in copies of its process, and the last of them in that process itself, which nothing else needs
-# any more: copies take most of the time. The `__init__` of a package would determine the order of
-# imports, so packages are replaced by empty ones.
+# any more: copies take most of the time. All modules are compiled before the first copy. The
+# `__init__` of a package would determine the order of imports, so packages are replaced by empty
+# ones.
 ALONE = """
-import importlib, json, os, sys, types
+import gc, importlib, json, os, sys, types
+from importlib.machinery import SourceFileLoader
 import numpy, ml_dtypes, hypothesis, pytest, jinja2, rich, markdown_it, pygments
 import scipy.fft, scipy.linalg, scipy.sparse, scipy.special
 
@@ -234,7 +236,10 @@ class NoTorch:
             raise ImportError("torch is out of reach")
 
 sys.meta_path.insert(0, NoTorch())
-rooms = json.loads(sys.argv[1])
+rooms, files, tree = json.load(sys.stdin)
+codes = {path: SourceFileLoader(name, path).get_code(name) for name, path in files.items()}
+compiled = SourceFileLoader.get_code
+SourceFileLoader.get_code = lambda self, name: codes.get(self.path) or compiled(self, name)
 
 def first(name):
     room, *inner = name.split(".")
@@ -264,7 +269,8 @@ def grow(tree):
         grow(above)
         os._exit(0)
 
-grow(json.loads(sys.argv[2]))
+gc.disable()
+grow(tree)
 """
 
 
@@ -292,9 +298,14 @@ def alone() -> tuple[dict[str, str], dict[str, list[str]]]:
     rooms = {room: str(directory(room)) for room in ROOMS}
     apart = LIBRARIES | TOOLS
     names = [m for m in modules() if m.partition(".")[0] != "reference" and m not in apart]
-    options = [json.dumps(rooms), json.dumps(importers(names))]
-    script = [sys.executable, "-W", "ignore", "-c", ALONE, *options]
-    done = subprocess.run(script, capture_output=True, text=True, timeout=300)
+    files = {name: str(path) for name, path in modules().items()}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ALONE],
+        input=json.dumps([rooms, files, importers(names)]),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert sorted(name for name, _, _ in answers) == sorted(names)

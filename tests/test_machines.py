@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 import socket
-import subprocess
 import sys
 import time
 
 import pytest
-from command import conform, environment, judge
+from command import conform, environment, judge, started
 from test_cli import outcomes
 
 from conformance.base.release import versions
@@ -19,6 +19,8 @@ from conformance.fuzz.share import Share
 from conformance.fuzz.workers import Zygote
 from conformance.fuzz.zygote import settings_to
 from conformance.settings.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("copied")
 
 FUZZ = (
     *("fuzz", "--backend", "miniature.kinks:relu", "--oracle", "impl", "--level", "values"),
@@ -35,20 +37,24 @@ class Server:
             self.address = f"localhost:{free.getsockname()[1]}"
         folder.mkdir()
         given = environment()
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "execnet.script.socketserver", self.address],
+        self.output = (folder / "output").open("w+")
+        self.process = started(
+            *("execnet.script.socketserver", self.address),
+            module="-m",
             cwd=folder,
-            env={**given, "PYTHONPATH": f"{path}:{given['PYTHONPATH']}"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            streams=(None, self.output, self.output),
+            changes={"PYTHONPATH": f"{path}:{given['PYTHONPATH']}"},
+            torch=False,
         )
-        assert self.process.stdout is not None
-        assert "Accept loop" in self.process.stdout.readline()
+        until = time.monotonic() + 60
+        while "Accept loop" not in (folder / "output").read_text():
+            assert time.monotonic() < until and self.process.poll() is None
+            time.sleep(0.02)
 
     def end(self):
-        self.process.kill()
-        self.process.wait()
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(60)
+        self.output.close()
 
 
 @pytest.fixture
@@ -85,6 +91,7 @@ def port(tmp_path):
 
 def test_a_folder_is_sent_to_the_machines_of_a_run(serve, port):
     sent = ("--backend", "sent:namespace", "--oracle", "impl", "--rule", "SEED-03")
+    sent = (*sent, "--no-isolation")
     machine = ("--tx", f"socket={serve().address}")
     without = conform("run", *sent, *machine, cwd=port)
     assert without.returncode == 3, without.stdout + without.stderr

@@ -22,6 +22,8 @@ from conformance.program.program import Program
 from conformance.run.judge import Judge
 from conformance.settings.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("copied")
+
 ORACLE = ("--oracle", "impl")
 
 

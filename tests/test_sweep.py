@@ -28,6 +28,8 @@ from conformance.sweep.tensor_comparison import AS_GOOD, TensorComparison
 from conformance.sweep.verdict import settle
 from reports.sweep import sweep_summary
 
+pytestmark = pytest.mark.usefixtures("copied")
+
 TORCH, IMPL = find("torch"), find("impl")
 
 

@@ -50,9 +50,9 @@ def fuzz(options: argparse.Namespace) -> int:
     place = Path(options.corpus) if options.corpus else None
     corpus = read_corpus(place)
     settings = read_settings(options)
-    # The shard is one of the shares; the selection is of the suite's programs, which do not run.
-    made = plan(replace(settings, selection=replace(settings.selection, shard=None)))
-    workers = _workers(options, made, corpus)
+    # The shard is one of the shares.
+    made = plan(replace(settings, selection=replace(settings.selection, shard=None)), search=True)
+    workers = _workers(options, made, corpus, themes)
     asked = _asked(themes, options, len(corpus))
     total = None if options.time else sum(share.examples for share in asked)
     with ExitStack() as stack:
@@ -71,7 +71,7 @@ def fuzz(options: argparse.Namespace) -> int:
         _draw(crew, tally, _handed_out(asked, themes, options.time, options.shard))
         if not tally.complete:
             # The others may be in the middle of a share, or gone; one is left for the findings.
-            crew.replace([local(made.settings, corpus, made.known.of_calls)])
+            crew.replace([local(made.settings, corpus, made.known.of_calls, themes)])
         tally.stop()
         findings = _report(tally, crew, judge, keep_in)
         if place is not None and tally.reached:
@@ -83,7 +83,10 @@ def fuzz(options: argparse.Namespace) -> int:
 
 
 def _workers(
-    options: argparse.Namespace, made: Plan, corpus: Sequence[Sequence[str]]
+    options: argparse.Namespace,
+    made: Plan,
+    corpus: Sequence[Sequence[str]],
+    themes: Sequence[str],
 ) -> list[Worker]:
     """The workers asked for, which are not started yet; raises WrongInput."""
     processes, machines = check_processes(options.processes), specifications(options.machines)
@@ -93,7 +96,7 @@ def _workers(
         raise WrongInput(NO_MACHINES)
     if (processes or machines) and not made.settings.isolation:
         raise WrongInput("--no-isolation draws in this process alone: without -n and --tx.")
-    given = made.settings, corpus, made.known.of_calls
+    given = made.settings, corpus, made.known.of_calls, themes
     if not machines:
         return [local(*given) for _ in range(max(1, processes))]
     equipment = Equipment(

@@ -80,12 +80,17 @@ class Search:
                 known.add(entry.cause)
             yield entry
 
-    def warm(self, progress: Callable[[int], None], without: Container[int]) -> None:
-        """Run a few programs of every theme, so that all that is needed is imported and compiled.
+    def warm(
+        self,
+        progress: Callable[[int], None],
+        without: Container[int],
+        themes: Sequence[str] = tuple(THEMES),
+    ) -> None:
+        """Run a few programs of each theme, so that all that is needed is imported and compiled.
 
         ``without`` are numbers of programs that are left out.
         """
-        themes = [theme for theme in THEMES if theme != DATABASE]  # it has an import of its own
+        themes = [theme for theme in themes if theme != DATABASE]  # it has an import of its own
         for number in range(len(themes) * WARMING):
             if number not in without:
                 progress(number)

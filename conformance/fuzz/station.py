@@ -21,7 +21,7 @@ def serve(channel: Any) -> None:
     is about; and where it ends first, so does the connection.
     """
     data = json.loads(channel.receive())
-    mine = Zygote(settings_from(data), data["corpus"], data["known"])
+    mine = Zygote(settings_from(data), data["corpus"], data["known"], data["themes"])
     try:
         _answer(channel, lambda: _greeting(mine))
         for message in channel:

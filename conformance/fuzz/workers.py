@@ -11,6 +11,7 @@ from conformance.fuzz.examiner import EMPTY
 from conformance.fuzz.search import Search
 from conformance.fuzz.setup import search_of
 from conformance.fuzz.share import Report, Share
+from conformance.fuzz.themes import THEMES
 from conformance.fuzz.zygote import settings_to
 from conformance.isolation.process import IsolationError, Process, TimedOut, launched
 from conformance.settings.settings import Settings
@@ -78,9 +79,10 @@ class Zygote(Requested):
         settings: Settings,
         corpus: Sequence[Sequence[str]] = (),
         known: Known = EMPTY,
+        themes: Sequence[str] = tuple(THEMES),
     ) -> None:
         self.start_timeout = settings.start_timeout
-        self.settings = settings_to(settings, corpus, known)
+        self.settings = settings_to(settings, corpus, known, themes)
         self.lines = 0
         self.versions: dict[str, str] = {}
         self._process: Process | None = None
@@ -139,6 +141,7 @@ class Here:
         settings: Settings,
         corpus: Sequence[Sequence[str]] = (),
         known: Known = EMPTY,
+        themes: Sequence[str] = tuple(THEMES),
     ) -> None:
         self._search: Search = search_of(settings, corpus, known)
         self.share: Callable[[Share], Report] = self._search.share
@@ -153,7 +156,13 @@ class Here:
 
 
 def local(
-    settings: Settings, corpus: Sequence[Sequence[str]] = (), known: Known = EMPTY
+    settings: Settings,
+    corpus: Sequence[Sequence[str]] = (),
+    known: Known = EMPTY,
+    themes: Sequence[str] = tuple(THEMES),
 ) -> Zygote | Here:
-    """The worker of this machine: a zygote, or without isolation this process."""
-    return (Zygote if settings.isolation else Here)(settings, corpus, known)
+    """The worker of this machine: a zygote, or without isolation this process.
+
+    Its shares are of these themes.
+    """
+    return (Zygote if settings.isolation else Here)(settings, corpus, known, themes)

@@ -1,9 +1,9 @@
 """The zygote: a process that holds both sides of a search, and forks a process for each share.
 
-It has run some programs of every theme: no share has to import and compile anything for its first
-programs. Every share begins in the same state, so it draws the same programs wherever it
-runs. A program that ends or hangs its process costs that program only: another process goes on with
-the share after it.
+It has run some programs of every theme of the search: no share has to import and compile anything
+for its first programs. Every share begins in the same state, so it draws the same programs wherever
+it runs. A program that ends or hangs its process costs that program only: another process goes on
+with the share after it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from conformance.fuzz.causes import Cause
 from conformance.fuzz.search import Search
 from conformance.fuzz.setup import search_of
 from conformance.fuzz.share import Entry, Report, Share
-from conformance.fuzz.themes import DATABASE
+from conformance.fuzz.themes import DATABASE, THEMES
 from conformance.isolation.process import IsolationError
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
             _answer(answers, {"failed": str(error)})
             return 1
         forks = _Forks(search, settings.timeout)
-        forks.warm()
+        forks.warm(options.settings["themes"])
         made = {**versions(), settings.backend: search.version}
         _answer(answers, {"ready": True, "lines": search.coverage.total(), "versions": made})
         for line in requests:
@@ -71,14 +71,18 @@ def main(arguments: list[str]) -> int:
 
 
 def settings_to(
-    settings: Settings, corpus: Sequence[Sequence[str]], known: Mapping[str, Sequence[str]]
+    settings: Settings,
+    corpus: Sequence[Sequence[str]],
+    known: Mapping[str, Sequence[str]],
+    themes: Sequence[str] = tuple(THEMES),
 ) -> dict[str, Any]:
-    """The settings of a zygote, as JSON."""
+    """The settings of a zygote, as JSON; ``themes`` are those of its shares."""
     names = ("backend", "oracle", "imports", "seed", "default_dtype", "timeout", "start_timeout")
     asked = {name: getattr(settings, name) for name in names}
     levels = settings.selection.levels
     programs = [list(statements) for statements in corpus]
-    return {**asked, "levels": levels, "corpus": programs, "known": {**known}}
+    of_search = {"corpus": programs, "known": {**known}, "themes": [*themes]}
+    return {**asked, "levels": levels, **of_search}
 
 
 def settings_from(data: dict[str, Any]) -> Settings:
@@ -104,8 +108,8 @@ class _Forks:
         self.search, self.timeout = search, timeout
         self.state = _shared()
 
-    def warm(self) -> None:
-        """Run the first programs in a copy of this process, which then goes on as the zygote.
+    def warm(self, themes: Sequence[str]) -> None:
+        """Run programs of these themes in a copy of this process, which then goes on as the zygote.
 
         A copy that ends before is followed by another, without the program that ended it. This
         process only awaits its end.
@@ -116,7 +120,7 @@ class _Forks:
             pid = os.fork()
             if not pid:
                 gc.disable()
-                self.search.warm(lambda number: self._note(number, "drawing"), without)
+                self.search.warm(lambda number: self._note(number, "drawing"), without, themes)
                 _settle()
                 self._note(_WARM, "drawing")
                 self.state = _shared()

@@ -128,7 +128,7 @@ class Suite:
         Raises SelectionError for an area, rule, operator, dtype, level or ID that does not exist
         and for a selection that nothing meets.
         """
-        self._check(selection)
+        self.check(selection)
         wanted: list[Callable[[Head], bool]] = []
         if selection.areas:
             wanted.append(lambda head: head.area in selection.areas)
@@ -159,7 +159,8 @@ class Suite:
             )
         return chosen
 
-    def _check(self, selection: Selection) -> None:
+    def check(self, selection: Selection) -> None:
+        """Raise SelectionError for an area, rule, operator, dtype, level or ID that is unknown."""
         _check_names("level", selection.levels, LEVELS)
         heads = self.programs.heads
         areas = list(dict.fromkeys([*AREAS, *_values(heads, "area")]))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import made_runs
 import pytest
-from command import MINIATURE, conform, environment, judge, pytest_suite
+from command import MINIATURE, conform, judge, pytest_suite, started
 
 from conformance.run_files.lock import Locked, locked
 from conformance.run_files.reading import read_run
@@ -49,12 +47,7 @@ def test_pytest_does_not_write_to_a_run_file_that_another_process_writes(tmp_pat
 
 def test_a_run_has_its_run_file_for_itself_until_it_ends(tmp_path):
     path = tmp_path / "run.jsonl"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "conformance.cli", *HANGING, "--run-file", str(path)],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-    )
+    process = started(*HANGING, "--run-file", path, cwd=tmp_path)
     until = time.monotonic() + 100
     while not path.exists() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.05)
@@ -63,7 +56,7 @@ def test_a_run_has_its_run_file_for_itself_until_it_ends(tmp_path):
             pass
     finally:
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.wait(60)
     done = judge("right:namespace", "--run-file", path, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert read_run(path).complete

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import pty
 import resource
-import shlex
 import socket
 import stat
-import subprocess
-import sys
 from contextlib import contextmanager
 
 import made_runs
 import pytest
-from command import MINIATURE, conform, environment, judge
+from command import MINIATURE, conform, ended, judge
 
 from conformance.base.outputs import OutputError, replacing, try_writing, write_text, writing
 from conformance.run_files.reading import read_run
@@ -171,24 +168,11 @@ def test_lines_that_a_full_disk_refuses_are_written_later(tmp_path):
     assert len(read_run(path).programs) == 3
 
 
-def limited(limit: str, *arguments: str, cwd) -> subprocess.CompletedProcess[str]:
-    """`conform` under a limit of the shell."""
-    command = shlex.join((sys.executable, "-m", "conformance.cli", *arguments))
-    return subprocess.run(
-        ["sh", "-c", f"ulimit {limit}; exec {command}"],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment(),
-        timeout=170,
-    )
-
-
 @pytest.mark.fault("a disk that fills up in a run", "a traceback with exit code 1, and no report")
 def test_a_disk_that_fills_up_in_a_run(tmp_path):
     asked = ("--run-file", "r.jsonl", "--report", "r.html", "--junit", "r.xml")
     suite = ("run", "--backend", "impl", "--oracle", "impl", "--area", "leaves")
-    done = limited("-f 160", *suite, *asked, cwd=tmp_path)
+    done = ended(*suite, *asked, cwd=tmp_path, limits={"RLIMIT_FSIZE": 80 << 10})
     assert done.returncode == 4, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert "the run file r.jsonl was not written: File too large; the lines " in done.stdout
@@ -206,6 +190,7 @@ def test_a_disk_that_fills_up_in_a_run(tmp_path):
 @pytest.mark.parametrize("descriptors", [9, 14, 20])
 def test_too_few_descriptors(tmp_path, descriptors):
     suite = ("run", "--backend", "impl", "--oracle", "impl", *MINIATURE)
-    done = limited(f"-n {descriptors}", *suite, "--run-file", "r.jsonl", cwd=tmp_path)
+    limits = {"RLIMIT_NOFILE": descriptors}
+    done = ended(*suite, "--run-file", "r.jsonl", cwd=tmp_path, limits=limits)
     assert done.returncode in (0, 2, 3, 4), done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr

@@ -20,6 +20,8 @@ from conformance.isolation.port import Port
 from conformance.isolation.process import Garbled, Oversized
 from conformance.program.program import Program
 
+pytestmark = pytest.mark.usefixtures("copied")
+
 PORTS = Path(__file__).resolve().parents[1] / "ports.py"
 TENSOR = {"kind": "tensor", "shape": [1], "dtype": "float32", "values": [1], "grad": None}
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import io
 import os
 import re
-import subprocess
-import sys
 
 import made_runs
 import pytest
-from command import MINIATURE, conform, environment, pytest_suite
+from command import MINIATURE, conform, ended, pytest_suite
 from made_files import HOSTILE, HOSTILE_PORT
 
 from conformance.base.escapes import harmless, printable, without_commands
 from conformance.base.streams import Stream
 
-CONFORM = (sys.executable, "-m", "conformance.cli")
 RUN = ("run", "--backend", "miniature.wrong:values", "--oracle", "impl", *MINIATURE)
 COMMAND = re.compile(r"##\[|##vso\[|##teamcity\[|^\s*::", re.MULTILINE)
 
@@ -110,23 +107,11 @@ def test_pytest_prints_nothing_that_acts(tmp_path):
     assert is_harmless(done.stdout.replace("::test_program", ""))
 
 
-def started(*command, **options) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, which gets the descriptors that are given."""
-    return subprocess.run(
-        [*CONFORM, *command],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        timeout=120,
-        **options,
-    )
-
-
 @pytest.mark.fault("a full standard output", "a traceback with exit code 1")
 @pytest.mark.parametrize("command", [("list", *MINIATURE), ("--help",), RUN])
 def test_full_standard_output_is_told(tmp_path, command):
     with open("/dev/full", "w") as full:
-        done = started(*command, stdout=full, cwd=tmp_path)
+        done = ended(*command, streams=(None, full), cwd=tmp_path)
     assert done.returncode == (1 if command is RUN else 4)
     assert done.stderr == (
         "conform: standard output could not be written: No space left on device\n"
@@ -139,7 +124,7 @@ def test_full_standard_output_is_told(tmp_path, command):
 def test_a_run_whose_output_is_full_still_writes_its_files(tmp_path):
     with open("/dev/full", "w") as full:
         options = ("--run-file", "r.jsonl", "--report", "r.html", "--junit", "r.xml")
-        done = started(*RUN, *options, stdout=full, cwd=tmp_path)
+        done = ended(*RUN, *options, streams=(None, full), cwd=tmp_path)
     assert done.returncode == 1
     assert sorted(os.listdir(tmp_path)) == ["r.html", "r.jsonl", "r.xml"]
     assert "footer" in (tmp_path / "r.jsonl").read_text().splitlines()[-1]
@@ -148,17 +133,8 @@ def test_a_run_whose_output_is_full_still_writes_its_files(tmp_path):
 @pytest.mark.fault("closed descriptors", "a traceback with exit code 1")
 @pytest.mark.parametrize("closed", [(1,), (0, 1), (0, 1, 2)])
 def test_closed_descriptors(tmp_path, closed):
-    shut = " ".join(f"{descriptor}>&-" for descriptor in closed)
-    command = " ".join((*CONFORM, *RUN[:1], "--backend impl --oracle impl", *MINIATURE))
-    options = "--run-file r.jsonl"
-    done = subprocess.run(
-        ["sh", "-c", f"{command} {options} {shut}"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment(),
-        timeout=120,
-    )
+    options = ("--backend", "impl", "--oracle", "impl", "--run-file", "r.jsonl")
+    done = ended(*RUN[:1], *options, *MINIATURE, cwd=tmp_path, closed=closed)
     assert done.returncode == 4, done.stderr
     if 2 not in closed:
         assert done.stderr == "conform: standard output could not be written: it is closed\n"
@@ -172,6 +148,6 @@ def test_a_reader_that_has_enough_ends_nothing(tmp_path, command):
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as pipe:
-        done = started(*command, stdout=pipe, cwd=tmp_path)
+        done = ended(*command, streams=(None, pipe), cwd=tmp_path)
     assert done.returncode == (1 if command is RUN else 0), done.stderr
     assert done.stderr == ""

@@ -18,6 +18,8 @@ from conformance.run_files.reading import read_run
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
 
+pytestmark = pytest.mark.usefixtures("copied")
+
 
 def program(source: str) -> Program:
     return Program("T-01.1", "leaves", source, "")

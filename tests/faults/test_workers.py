@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
-from command import MINIATURE, environment, heed_interruption
+from command import MINIATURE, started
 
 from conformance.run_files.reading import read_run
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """The processes that a process has started, in order."""
     done = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True)
     return [int(word) for word in done.stdout.split()]
 
@@ -23,29 +22,27 @@ def children(pid: int) -> list[int]:
 @pytest.mark.fault("SIGINT of the workers", "it ended the run")
 def test_an_interrupted_worker_ends_no_run(tmp_path):
     path = tmp_path / "run.jsonl"
-    command = [sys.executable, "-m", "conformance.cli", "run", *MINIATURE, "--oracle", "impl"]
-    command += ["--backend", "miniature.slow:hanging", "--timeout", "8", "-n", "2"]
-    process = subprocess.Popen(
-        [*command, "--run-file", str(path)],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        preexec_fn=heed_interruption,
-    )
-    until = time.monotonic() + 100
-    while time.monotonic() < until and process.poll() is None:
-        if path.exists() and path.read_bytes().count(b'"type":"program"') >= 2:
-            break
-        time.sleep(0.05)
-    workers = children(process.pid)
-    assert len(workers) >= 2
-    for worker in workers:
-        os.kill(worker, signal.SIGINT)
-    output, _ = process.communicate(timeout=100)
-    assert process.returncode == 3, output
+    options = ("--backend", "miniature.slow:hanging", "--oracle", "impl", "--timeout", "8")
+    with (tmp_path / "output").open("w+") as output:
+        process = started(
+            *("run", *MINIATURE, *options, "-n", "2", "--run-file", path),
+            cwd=tmp_path,
+            streams=(None, output, output),
+        )
+        until = time.monotonic() + 100
+        while time.monotonic() < until and process.poll() is None:
+            if path.exists() and path.read_bytes().count(b'"type":"program"') >= 2:
+                break
+            time.sleep(0.05)
+        nursery, *_ = children(process.pid)
+        workers = children(nursery)
+        assert len(workers) == 2
+        for worker in workers:
+            os.kill(worker, signal.SIGINT)
+        code = process.wait(100)
+        told = (tmp_path / "output").read_text()
+    assert code == 3, told
     run = read_run(path)
-    assert run.complete, output
+    assert run.complete, told
     (reason,) = [line["reason"] for line in run.programs if line["outcome"] == "error"]
     assert "within 8 s" in reason

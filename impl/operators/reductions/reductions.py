@@ -56,11 +56,11 @@ def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
     if reduction is np.sum and axis is None and not keepdims and not options:
         result = vectorized.total(wide)
     elif reduction is np.sum and not options:
-        result = np.asarray(vectorized.sum_along(wide, axis, keepdims))
+        result = vectorized.sum_along(wide, axis, keepdims)
     else:
         result = reduction(wide, axis=axis, keepdims=keepdims, **options)
-        if result.ndim > 1 and not result.flags.c_contiguous:
-            result = np.ascontiguousarray(result)
+    if result.ndim > 1 and not result.flags.c_contiguous:
+        result = np.ascontiguousarray(result)
     return result if result.dtype == raw.dtype else result.astype(raw.dtype)
 
 
