@@ -35,6 +35,8 @@ def total(raw: np.ndarray):
     A large array is first summed as rows: the addition of rows is vectorised, NumPy's pairwise sum
     is not, and the error bound, about 64 + log2(n) roundings, has the same order.
     """
+    if raw.size <= MODERATE:
+        return np.add.reduce(raw, None)
     if raw.size < _LARGE or raw.dtype.kind != "f" or not raw.flags.c_contiguous:
         return sum_along(raw, tuple(range(np.ndim(raw))))
     flat = raw.reshape(-1)

@@ -45,37 +45,36 @@ def reason_against(attention, query: Tensor, key: Tensor, value: Tensor) -> str:
     """Why a MultiheadAttention does not take its fast path for three inputs, "" if it does; the
     words are torch's, which an error shows."""
     weight, bias, *_ = projections = parameters_of(attention)
-    dtype = query.dtype
-    other = "" if weight is None else f"dtypes of query ({dtype}) and self.in_proj_{{}} ({{}})"
-    reasons = (
-        ("torch.backends.mha.get_fastpath_enabled() was not True", not mha.get_fastpath_enabled()),
-        (
-            f"input not batched; expected query.dim() of 3 but got {query.dim()}",
-            query.dim() != 3,
+    reasons = {
+        "torch.backends.mha.get_fastpath_enabled() was not True": not mha.get_fastpath_enabled(),
+        "input not batched; expected query.dim() of 3 but got {dim}": query.dim() != 3,
+        "non-self attention was used (query, key, and value are not the same Tensor)": (
+            query is not key or key is not value
         ),
-        (
-            "non-self attention was used (query, key, and value are not the same Tensor)",
-            query is not key or key is not value,
+        "dtypes of query ({dtype}) and self.in_proj_bias ({bias}) don't match": (
+            bias is not None and bias.dtype != query.dtype
         ),
-        (
-            other.format("bias", bias is not None and bias.dtype) + " don't match",
-            bias is not None and bias.dtype != dtype,
+        "in_proj_weight was None": weight is None,
+        "dtypes of query ({dtype}) and self.in_proj_weight ({weight}) don't match": (
+            weight is not None and weight.dtype != query.dtype
         ),
-        ("in_proj_weight was None", weight is None),
-        (
-            other.format("weight", weight is not None and weight.dtype) + " don't match",
-            weight is not None and weight.dtype != dtype,
-        ),
-        ("training is enabled", attention.training),
-        ("self.num_heads is not even", attention.num_heads % 2 != 0),
-        ("batch_first was not True", not attention.batch_first),
-        ("self.bias_k was not None", attention.bias_k is not None),
-        ("self.bias_v was not None", attention.bias_v is not None),
-        ("add_zero_attn was enabled", attention.add_zero_attn),
-        ("_qkv_same_embed_dim was not True", not attention._qkv_same_embed_dim),
+        "training is enabled": attention.training,
+        "self.num_heads is not even": attention.num_heads % 2 != 0,
+        "batch_first was not True": not attention.batch_first,
+        "self.bias_k was not None": attention.bias_k is not None,
+        "self.bias_v was not None": attention.bias_v is not None,
+        "add_zero_attn was enabled": attention.add_zero_attn,
+        "_qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+    }
+    found = next((reason for reason, holds in reasons.items() if holds), "")
+    if not found:
+        return reason_against_operands((query, *projections))
+    return found.format(
+        dim=query.dim(),
+        dtype=query.dtype,
+        bias=bias is not None and bias.dtype,
+        weight=weight is not None and weight.dtype,
     )
-    found = next((reason for reason, holds in reasons if holds), "")
-    return found or reason_against_operands((query, *projections))
 
 
 def merged_masks(mask: Tensor | None, padding: Tensor | None, query: Tensor, heads: int):

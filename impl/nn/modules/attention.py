@@ -90,7 +90,7 @@ class MultiheadAttention(Module):
         is_batched = query.dim() == 3
         key_padding_mask = canonical_padding(key_padding_mask, attn_mask, query)
         attn_mask = canonical_mask(attn_mask, query)
-        if not floating and not reason_against(self, query, key, value):
+        if not (floating or self.training) and not reason_against(self, query, key, value):
             mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
             if self.in_proj_bias is not None:
                 output, shares = native_attention(self, query, mask, kind)
