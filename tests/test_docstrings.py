@@ -22,7 +22,7 @@ def listed():
     return json.loads(text)
 
 
-def test_the_list_is_that_of_torch_2_13():
+def test_the_list_is_that_of_torch_2_15():
     found = listed()
     if torch.__version__.startswith(found["torch"]):
         assert found == json.loads(docstrings.written(docstrings.entries()))

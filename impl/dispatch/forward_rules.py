@@ -139,24 +139,34 @@ class ForwardCall:
 
 def elementwise(call: ForwardCall):
     """Multiply with the derivative as the only input's gradient formula does."""
-    (((name,), function, parameters),) = call.op.formulas
-    tangent = call.tangents.get(call.op.position[name])
-    if tangent is None:
-        return (None,)
-    given = [tensor_ops.conj(tangent) if p == "grad" else call.read_saved(p) for p in parameters]
-    return (tensor_ops.conj(function(tensor_ops, *given)),)
+    (formula,) = call.op.formulas
+    tangent = call.tangents.get(_input_of(formula, call))
+    return (None if tangent is None else _term(formula, call, tangent),)
 
 
 def elementwise_in_each(call: ForwardCall):
     """The sum of the terms that the inputs' gradient formulas make of the tangents; an input
     without tangent counts as zeros, which make negative zeros of the other term positive."""
     total = None
-    for (name,), function, parameters in call.op.formulas:
-        tangent = tensor_ops.conj(call.tangent(call.op.position[name]))
-        given = [tangent if p == "grad" else call.read_saved(p) for p in parameters]
-        term = tensor_ops.conj(function(tensor_ops, *given))
+    for formula in call.op.formulas:
+        term = _term(formula, call, call.tangent(_input_of(formula, call)))
         total = term if total is None else total + term
     return (total,)
+
+
+def _input_of(formula, call: ForwardCall) -> int:
+    """The position of the input whose gradient a formula makes."""
+    ((name,), _, _) = formula
+    return call.op.position[name]
+
+
+def _term(formula, call: ForwardCall, tangent):
+    """An element-wise gradient formula applied to a tangent, conjugated before and after: the
+    formula multiplies with the conjugate of the derivative."""
+    _, function, parameters = formula
+    grad = tensor_ops.conj(tangent)
+    given = [grad if p == "grad" else call.read_saved(p) for p in parameters]
+    return tensor_ops.conj(function(tensor_ops, *given))
 
 
 class Reapplied:

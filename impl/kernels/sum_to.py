@@ -22,12 +22,5 @@ def sum_to(raw, shape):
     wide = widened(raw)
     if not shape:  # a full reduction, which returns no view in torch
         return np.asarray(total(wide)).astype(raw.dtype)[()]
-    if not wide.flags.c_contiguous:  # the result is row-major, as in ATen
-        kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
-        made = np.empty(kept, wide.dtype)
-        made[...] = sum_along(wide, axes, True)
-    else:
-        made = sum_along(wide, axes, True)
-    if wide is not raw:
-        made = made.astype(raw.dtype)
+    made = sum_along(wide, axes, True).astype(raw.dtype, order="C", copy=False)  # as in ATen
     return made.reshape(shape) if raw.ndim > len(shape) else made

@@ -8,7 +8,6 @@ import numpy as np
 
 from impl.core import devices, dtypes, inference_mode, messages
 from impl.core.dtypes import BY_NUMPY, dtype
-from impl.core.grad_mode import no_grad
 from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.meta_functions import to_meta
@@ -70,12 +69,10 @@ def cast(
     if inference_mode.records_copies(tensor):
         return new(np.empty(tensor._raw.shape, numpy_dtype)).copy_(tensor)
     strides = strides_in(tensor, format)
-    copied = to_copy.slow_path if moves else to_copy
-    if numpy_dtype.kind in "biu" and tensor._base is not None:
-        with no_grad():  # which asks no stale view for its node, as the result needs none
-            result = copied(tensor, numpy_dtype, strides, device)
-    else:
-        result = copied(tensor, numpy_dtype, strides, device)
+    # The fast path would ask a stale view for its node, of which an integer result has no need.
+    unrecorded = numpy_dtype.kind in "biu" and tensor._base is not None
+    copied = to_copy.slow_path if moves or unrecorded else to_copy
+    result = copied(tensor, numpy_dtype, strides, device)
     if strides is not None and type(result) is Tensor:
         result._strides = strides
     return result
