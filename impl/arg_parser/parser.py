@@ -12,6 +12,7 @@ from impl.arg_parser.batched_out import refuse_out
 from impl.arg_parser.messages import invalid_combination, unbound_method
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
+from impl.core import messages
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.tensor import function_modes
@@ -190,8 +191,12 @@ class ArgParser:
         return signature
 
     def _call(self, signature: Signature, own: tuple, values: dict):
-        """Call with the values, those of positional parameters by their places."""
+        """Call with the values, those of positional parameters by their places. Raises
+        NotImplementedError for a product in another dtype, of which only CUDA has kernels."""
         given = {p.name: value for p, value in values.items()}
+        if "out_dtype" in given:
+            overload = "dtype_out" if "out" in given else "dtype"
+            raise NotImplementedError(messages.NO_KERNEL.format(f"{self.name}.{overload}", "CPU"))
         positional = [p for p in signature.parameters if not p.keyword_only]
         named = {
             p.name: given[p.name]

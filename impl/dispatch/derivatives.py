@@ -32,7 +32,7 @@ from impl.graph import anomaly_mode
 from impl.graph.edge import gradient_edge
 from impl.graph.node import RUNS_FIRST, next_sequence
 from impl.tape.saved_variable import SavedVariable
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 class DerivativeInfo:
@@ -217,10 +217,14 @@ class DerivativeInfo:
 
     def edges(self, args, mask: int) -> list:
         """Where gradients go, one per differentiable input; None for those not in `mask`."""
-        edges = [gradient_edge(args[i]) if mask & bit else None for bit, i in self.grad_inputs]
-        if self.node_name == "NotImplemented":  # which has edges only where gradients would go
-            return [edge for edge in edges if edge is not None]
-        return edges
+        if self.node_name == "NotImplemented":  # which has edges for what requires grad alone
+            return [gradient_edge(a) for a in self._requiring_grad(args)]
+        return [gradient_edge(args[i]) if mask & bit else None for bit, i in self.grad_inputs]
+
+    def _requiring_grad(self, args) -> list[Tensor]:
+        """The inputs that require grad."""
+        inputs = [args[i] for _, i in self.grad_inputs]
+        return [a for a in inputs if isinstance(a, Tensor) and requires_grad(a)]
 
     def node(self, args, outputs, mask: int, edges, targets=None) -> OperatorNode:
         """Record: a node with these edges that saves the values that the formulas for `mask` need.

@@ -41,10 +41,10 @@ class TangentWrite:
         self.args = args
         self.writes = iter(forward_grad.at_each_level(LevelWrite, op, args))
 
-    def write(self) -> None:
-        """Write the tangents, or give some, after the primal was written."""
+    def write(self, node=None) -> None:
+        """Write the tangents, or give some, after the primal was written and `node` recorded."""
         note_computed(self.args, self.args[:1])
-        forward_grad.at_each_level(lambda: next(self.writes).write())
+        forward_grad.at_each_level(lambda: next(self.writes).write(node))
 
 
 class LevelWrite:
@@ -74,8 +74,8 @@ class LevelWrite:
         if isinstance(rule, Unsupported) and rule.text == messages.FORWARD_UNKNOWN:
             rule(self.call)  # an operator without any derivative is refused before the write
 
-    def write(self) -> None:
-        """Write the tangent, or give one, after the primal was written."""
+    def write(self, node) -> None:
+        """Write the tangent, or give one, after the primal was written and `node` recorded."""
         call = self.call
         if call is None:
             return
@@ -93,14 +93,14 @@ class LevelWrite:
                 self.own.copy_(tangent)
         if self.own is None and tangent is not None:
             forward_grad.set_fw_grad(self.target, tangent, written=True)
-        forward_grad.note_on_node(self.target)
+        forward_grad.note_on_node(self.target, node)
 
 
 class _NoTangent:
     """A write outside of a level: there is no tangent to write."""
 
     @staticmethod
-    def write() -> None:
+    def write(node=None) -> None:
         pass
 
 

@@ -151,7 +151,7 @@ class OperatorWrites(OutputLayout):
         self.save_outputs(node, args, (target,))
         if STATE.node_creation_hooks:
             created(history)
-        tangent.write()
+        tangent.write(node)
         return target
 
     def _computed_for(self, target: Tensor, args, raws, strided, operands):

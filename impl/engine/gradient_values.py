@@ -26,7 +26,7 @@ from impl.core.strides import element_strides, empty_strided, owns_memory, strid
 from impl.core.tensor_iterator import elementwise_strides
 from impl.core.zero_arrays import is_zeros
 from impl.kernels.sum_to import sum_to
-from impl.tape.saved_variable import unpack_array, unpack_tensor
+from impl.tape.saved_variable import is_output, unpack_array, unpack_tensor
 from impl.tensor import forward_grad
 from impl.tensor.allocation import preserved
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
@@ -302,7 +302,7 @@ class TensorGradients(RecordingGradients):
 
     def unpack(self, value, node):
         tensor = unpack_tensor(value, node)
-        if isinstance(tensor, Tensor):
+        if isinstance(tensor, Tensor) and is_output(value, tensor, node):
             forward_grad.restore_from_node(tensor, node)
         return tensor
 

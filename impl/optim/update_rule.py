@@ -140,7 +140,8 @@ class UpdateRule(Optimizer):
             state = self.state[param]
             self._check_capture(group)
             state["step"] += 1
-            state["step"]._storage.version -= _hides_writes(group)
+            # Steps are counted as lists are added to.
+            state["step"]._storage.version -= _hides_writes(group) or _hides_writes(group, "fused")
             kept = [None if name is None else state[name] for name in names]
             with computed(group, param, grad, kept) as (param, grad, kept):
                 if decay_real:
@@ -150,10 +151,10 @@ class UpdateRule(Optimizer):
                 yield state["step"], *as_real(param, grad, *kept)
 
 
-def _hides_writes(group: dict[str, Any]) -> bool:
-    """Whether no version shows the writes to lists of tensors: under a dispatch mode kernels count
-    none."""
-    return bool(group.get("foreach")) and STATE.before_write is not None
+def _hides_writes(group: dict[str, Any], option: str = "foreach") -> bool:
+    """Whether no version shows the writes to lists of tensors that an option of the group stands
+    for: under a dispatch mode kernels count none."""
+    return bool(group.get(option)) and STATE.before_write is not None
 
 
 @contextmanager

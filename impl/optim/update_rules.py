@@ -267,6 +267,6 @@ class ASGD(UpdateRule):
                     average.copy_(param)
                 else:
                     average.add_(param.sub(average).mul_(mu))
-            t = step.item()
+            t = step if group["foreach"] else step.item()  # so its dtype is not the default one
             eta.copy_(FUNCTIONS["as_tensor"](lr / ((1 + lambd * lr * t) ** group["alpha"])))
-            mu.copy_(creation.tensor(1 / max(1, t - group["t0"])))
+            mu.copy_(creation.tensor(1 / max(1, step.item() - group["t0"])))

@@ -112,7 +112,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _unpacked(self, saved) -> Any:
         """A saved tensor, an output with the tangents that it has had since the jvp was called."""
         tensor = read_tensor(saved, self)
-        if isinstance(tensor, Tensor):
+        if isinstance(tensor, Tensor) and tensor._node is self:
             forward_grad.restore_from_node(tensor, self)
         return tensor
 

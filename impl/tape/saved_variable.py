@@ -307,6 +307,13 @@ def unpack_tensor(value, node):
     return value
 
 
+def is_output(value, tensor: Tensor, node) -> bool:
+    """Whether a saved value, unpacked as `tensor`, is an output of the node that saved it; one that
+    was written through a view has the grad_fn of the view."""
+    written = type(value) is SavedVariable and value.view is not None
+    return tensor._node is node or written
+
+
 def saves_subclass(node) -> bool:
     """Whether a node has saved, or its unpack hooks may return, a tensor of a class that operators
     ask below autograd; of a write through a view, the node of that write."""

@@ -90,7 +90,7 @@ def of_pairs(real: Geometry) -> Geometry:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if strides[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in strides[:-1]):
+    if any(s % 2 for n, s in zip(shape, strides[:-1], strict=False) if n != 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")

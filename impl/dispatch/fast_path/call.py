@@ -130,7 +130,7 @@ class FastCall:
             # The layout of operands matters to element-wise results, and to ordered formulas.
             found = f"{self._meta_of(position)}({x})"
             if self._takes_any_order(position):
-                found += f" or addend({x}, {self.names[min(self.op.tensor_positions)]})"
+                found += f" or addend({x}, {self.names[self.op.tensor_positions[0]]})"
             self._add(f"m{position} = {absent}{x}._dense_meta or {found}")
 
     def _meta_of(self, position: int) -> str:
@@ -142,9 +142,9 @@ class FastCall:
     def _takes_any_order(self, position: int) -> bool:
         """Whether an operand may have its dimensions in another order than the first one's, which
         decides that of the result: a second term, which no formula reads."""
-        op, first = self.op, min(self.op.tensor_positions)
+        op, first = self.op, self.op.tensor_positions[0]
         plain = op.elementwise and op.promote is not None and op.grad_inputs and not op.optional
-        if not plain or position == first or len(op.tensor_positions) != 2:
+        if not plain or position <= first or len(op.tensor_positions) != 2:
             return False
         reads = op.plan(sum(bit for bit, _ in op.grad_inputs), True).reads
         return not any(kind in (INPUT, OUTPUT) for kind, _ in reads)

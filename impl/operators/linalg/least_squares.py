@@ -23,7 +23,7 @@ from impl.dispatch.vmap_rules import hide, padded_example
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import is_vector
 from impl.operators.linalg.pseudoinverse import pinv_gradient, pinv_tangent
-from impl.tensor.tensor import new
+from impl.tensor.tensor import Tensor, new
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -199,13 +199,29 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     result = LeastSquares(linalg_lstsq(input, b, rcond, driver))
     if out is None:
         return result
-    if any(
-        out[i].dtype is not expected[i].dtype
-        or (out[i]._raw.size and out[i]._raw.shape != result[i]._raw.shape)
-        for i in (0, 2)
-    ):
+    kept = _left_alone(driver, *input._raw.shape[-2:])
+    if any(not _takes(out[i], result[i], expected[i].dtype) for i in {0, 2, 3} - kept):
         fit(out[0], result.solution._raw.shape)  # by way of a copy, and so row-major
-    return store("linalg_lstsq", out, result)
+        kept = set()  # since all are copied
+    elif out[0]._raw.size:
+        kept = set()
+    made = [new(out[i]._raw) if i in kept else one for i, one in enumerate(result)]
+    return store("linalg_lstsq", out, LeastSquares(made))
+
+
+def _takes(out: Tensor, result: Tensor, kind) -> bool:
+    """Whether LAPACK's kernel may write a result of that dtype to `out=`."""
+    return out.dtype is kind and (not out._raw.size or out._raw.shape == result._raw.shape)
+
+
+def _left_alone(driver: str, m: int, n: int) -> set[int]:
+    """The positions of the results that a driver does not compute: it leaves their `out=` alone,
+    unless all results are copied."""
+    if driver == "gelsy":
+        return {1, 3}
+    if driver == "gels":
+        return {3} if m > n else {1, 3}
+    return set()
 
 
 def _check(A, b, A_name: str, b_name: str) -> None:

@@ -178,9 +178,11 @@ def geqrf(input, *, out=None):
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     if out is not None:
         check_castable("torch.geqrf", out, Reflections((input, input)), "a", "tau")
-        if all(not one._raw.size and one.dtype is input.dtype for one in out):
+        factors = (*input._raw.shape[:-2], min(input._raw.shape[-2:]))
+        fits = out[1]._raw.shape == factors or not out[1]._raw.size
+        if fits and not out[0]._raw.size and all(one.dtype is input.dtype for one in out):
             lapack.fit_empty(out[0], input._raw.shape, input._raw.dtype)
-            fit(out[1], (*input._raw.shape[:-2], min(input._raw.shape[-2:])))
+            fit(out[1], factors)
     result = Reflections(geqrf_pair(input))
     if out is None:
         return result

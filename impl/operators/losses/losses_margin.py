@@ -295,6 +295,8 @@ def multilabel_margin_loss_backward(
         return np.empty(self.shape, self.dtype)
     require_scalar_type(target, np.dtype(np.int64))
     require_scalar_type(is_target, self.dtype)
+    if not (is_target.min() >= 0 and is_target.max() <= 1):
+        raise RuntimeError("argument #5 'is_target' is out of range")
     listed, _ = _right_classes(self, target)
     short = _shortfall(self, target, listed, _rows(is_target) != 0)
     near = (short > 0).astype(short.dtype)

@@ -135,7 +135,7 @@ def _folds(left: Tensor, right: Tensor, copies: bool = True) -> bool:
     large, small = (left, right) if left_larger else (right, left)
     if large._raw.ndim < 3 or small._raw.ndim > 2:
         return False
-    if copies and requires_grad(small):
+    if copies and _requires_grad_inside(small):
         return True
     if left._raw.ndim == 2:
         return False
@@ -146,6 +146,15 @@ def _folds(left: Tensor, right: Tensor, copies: bool = True) -> bool:
         shape[-2:], strides[-2:] = shape[:-3:-1], strides[:-3:-1]
     rows = [(n, step) for n, step in zip(shape[:-1], strides[:-1], strict=True) if n != 1]
     return all(step == below * n for (_, step), (n, below) in itertools.pairwise(rows))
+
+
+def _requires_grad_inside(tensor: Tensor) -> bool:
+    """Whether an operand requires grad where a product is computed: within a transform of
+    differentiation, at its level."""
+    if not requires_grad(tensor):
+        return False
+    innermost = STATE.transforms[-1] if STATE.transforms else None
+    return innermost is None or not innermost.wraps or innermost.tracks(tensor)
 
 
 def _folded(left: Tensor, right: Tensor) -> Tensor:
@@ -172,9 +181,9 @@ def _composed(left: Tensor, right: Tensor) -> Tensor:
     a, b = left._raw.shape, right._raw.shape
     if len(a) == len(b) == 3 and a[0] != b[0]:
         # A batch of one against several is folded too if it requires grad, for the same reason.
-        if a[0] == 1 and requires_grad(left):
+        if a[0] == 1 and _requires_grad_inside(left):
             return matmul_of(tensor_ops.squeeze_dim(left, 0), right)
-        if b[0] == 1 and requires_grad(right):
+        if b[0] == 1 and _requires_grad_inside(right):
             return matmul_of(left, tensor_ops.squeeze_dim(right, 0))
     left_size, left_batch, right_size, right_batch, size = _batch_sizes(a, b)
     left = tensor_ops.reshape(tensor_ops.expand(left, left_size), left_batch)

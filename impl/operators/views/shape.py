@@ -18,8 +18,9 @@ from impl.core.state import STATE
 from impl.core.strides import element_strides, is_contiguous
 from impl.dispatch import view_operator
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.vmap_rules import fronted, hide, hide_at
+from impl.dispatch.vmap_rules import hide, hide_at
 from impl.operators.views.view_dtype import reinterpreted
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor, dispatches
 
@@ -46,11 +47,6 @@ view_.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
 @view_operator.view(node="ReshapeAliasBackward0", function=False, method=False)
 def reshape_alias(self: Geometry, size, stride) -> Geometry:
     return Geometry(tuple(size), tuple(stride), self.offset)
-
-
-@reshape_alias.batches
-def _reshape_of_batch(args, level):
-    return hide(_reshape(fronted(args[0], level), (level.size, *args[1])), level)
 
 
 reshape_alias.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
@@ -92,10 +88,19 @@ def _reshape(self: Tensor, shape) -> Tensor:
         return tensor_ops.view(self, shape)
     shape, strides = _restrided(self._raw.shape, strides, tuple(shape))
     if strides is not None:
-        if STATE.before_write is not None or dispatches(self):  # under which ATen makes no alias
+        if _is_subclass_like(self):
             return tensor_ops.view(self, shape)
         return tensor_ops.reshape_alias(self, shape, strides)
     return unsafe_view(self.clone(memory_format=contiguous_format), shape)
+
+
+def _is_subclass_like(tensor: Tensor) -> bool:
+    """Whether a tensor is one of a mode, a transform or a class with `__torch_dispatch__`, of which
+    ATen makes no alias (isTensorSubclassLike)."""
+    if STATE.before_write is not None or dispatches(tensor):
+        return True
+    wraps = STATE.transforms and any(transform.wraps for transform in STATE.transforms)
+    return bool(wraps) or type(tensor) is BatchedTensor
 
 
 @functools.lru_cache(2048)

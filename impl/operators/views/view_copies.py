@@ -14,13 +14,12 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.dtypes import FLOATING, bfloat16, dtype
 from impl.core.grad_mode import no_grad
 from impl.core.memory_formats import contiguous_format
 from impl.core.meta_arrays import row_major_copy
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import negative_size, sizes_of
-from impl.core.strides import contiguous_strides, element_strides
 from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
@@ -30,7 +29,7 @@ from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import ViewOperator
 from impl.operators.views import expansion, shape, slicing, splitting, transposition
 from impl.operators.views.as_strided import alias_, as_strided
-from impl.tensor.geometry import Geometry, geometry, of_pairs
+from impl.tensor.geometry import geometry, of_pairs
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.write import resize
 
@@ -314,25 +313,30 @@ _published(tensor_ops.view_as_real_copy)
 
 @operator(
     node="ViewAsComplexBackward0_copy",
+    torch_name="view_as_complex_copy",
+    function=False,
     method=False,
     complex=NoComplex(derivative="view_as_complex_copy"),
     batching="fallback",
 )
-def view_as_complex_copy(self: Array) -> Array:
+def _pairs_as_complex(self: Array) -> Array:
+    return np.array(array_ops.view_as_complex(np.ascontiguousarray(self)))
+
+
+_pairs_as_complex.gradient(self=lambda F, grad: F.view_as_real(F.contiguous(grad)))
+
+
+@_published
+def view_as_complex_copy(input):
     """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy); its backward
     raises, as in torch. Errors as `view_as_complex`."""
-    d = BY_NUMPY[self.dtype]
+    d = input.dtype
     if d.is_complex:
         raise TypeError("view_as_complex is not supported for complex tensors")
-    if self.dtype.kind != "f":
+    if d.category != FLOATING or d is bfloat16:
         raise NotImplementedError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
-    strides = element_strides(self) if self.size else contiguous_strides(self.shape)
-    of_pairs(Geometry(self.shape, strides, 0))
-    return np.array(array_ops.view_as_complex(np.ascontiguousarray(self)))
-
-
-view_as_complex_copy.gradient(self=lambda F, grad: F.view_as_real(F.contiguous(grad)))
-_published(tensor_ops.view_as_complex_copy)
+    of_pairs(geometry(input))
+    return _pairs_as_complex(input)
