@@ -137,7 +137,14 @@ def formula_of(text: str):
     return function
 
 
+# Functions of formulas whose results are neither operands nor views of them.
+_COMPUTING = {"F.mul_scalar", "F.mv_fitting", "F.outer", "F.tanh_backward"}
+
+
 def is_arithmetic(formula) -> bool:
     """Whether a formula is an expression of which the value is a sum, product or the like, and so
     in new memory."""
-    return isinstance(getattr(formula, "expression", None), ast.BinOp | ast.UnaryOp)
+    value = getattr(formula, "expression", None)
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func) in _COMPUTING
+    return isinstance(value, ast.BinOp | ast.UnaryOp)

@@ -68,14 +68,17 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 node = gradient = None
                 continue
             if node._next_node is None:
-                needed = [target in exec_info for target in node._next_nodes]
-        elif node._is_identity and compiled is not None:
-            target = node._next_node
-            if dependencies.get(target, 1) == 1:
-                if versions and (version := versions.pop(node, 0)):
-                    versions[target] = version
-                node = target
-                continue
+                needed = [*map(exec_info.__contains__, node._next_nodes)]
+        elif (
+            (target := node._next_node) is not None
+            and node._is_identity
+            and compiled is not None
+            and dependencies.get(target, 1) == 1
+        ):
+            if versions and (version := versions.pop(node, 0)):
+                versions[target] = version
+            node = target
+            continue
         outgoing = passed_on = fitting = passed = None  # facts about the outgoing gradients
         # -- 3. the formula ------------------------------------------------------------------
         if (
@@ -206,34 +209,40 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 if not task.meets(value, expected):
                     value, version = task.refit(node, edge, value, expected, version)
             is_leaf = type(target) is AccumulateGrad
+            missing = dependencies.get(target, 1)
             if (
-                at_once
+                missing == 1
+                and at_once
                 and target._view_backward is not None
                 and target._sequence == node._sequence - 1  # so that it is next
                 and type(target._next_node) is AccumulateGrad
                 and target._compiled_backward is not None
-                and not (version or value is None or dependencies.get(target, 1) != 1)
+                and not (version or value is None)
             ):
                 view, target, is_leaf = target, target._next_node, True
                 value, meta = view._view_backward(value), target._meta
                 if (value.shape, value.dtype) != meta and not task.meets(value, meta):
                     value, version = task.refit(view, 0, value, meta, 0)
+                missing = dependencies.get(target, 1)
             if row_major and not is_leaf and fitting is None and type(value) is ndarray:
                 row_major = value.flags.c_contiguous or not is_permuted(value)
-            missing = dependencies.get(target, 1)
-            if version or meta is None or missing != 1:
+            if missing != 1 or meta is None:
                 buffer = buffers.get(target)
-                if buffer is None and meta is not None and missing != 1:
-                    buffers[target] = InputBuffer(missing - 1, value, version)
-                    value = None
-                    continue
-                number = 0 if node._input_nrs is None else node._input_nrs[edge]
-                buffer = buffer or task.new_buffer(target)
+                if buffer is None:
+                    if meta is not None:
+                        buffers[target] = InputBuffer(missing - 1, value, version)
+                        value = None
+                        continue
+                    buffer = task.new_buffer(target)
+                number = 0 if meta is not None or not node._input_nrs else node._input_nrs[edge]
                 buffer.add(number, value, version, form)
                 value = None
                 if buffer.missing:
                     continue
-                value = task.take_buffer(target)
+                del buffers[target]
+                value = buffer.complete(target, versions)
+            elif version and value is not None:
+                versions[target] = version
             if is_leaf and at_once and not target._is_observed:
                 version = versions.pop(target, 0) if versions else 0
                 accumulate(form, target.variable, value, version)

@@ -20,8 +20,9 @@ def run(task, roots) -> None:
     exec_info, captures = task.exec_info, task.captures
     task.start(roots)
     ready, ties, dependencies = task.ready.heap, task.ready.ties, task.dependencies
+    buffers = task.buffers
     while ready:
-        node, gradient = heappop(ready)[2:]
+        _, _, node, gradient = heappop(ready)
         if exec_info is not None and node not in exec_info:
             continue
         plan = node._plan
@@ -40,7 +41,7 @@ def run(task, roots) -> None:
             continue
         needed = None
         if exec_info is not None and node._next_node is None:
-            needed = [target in exec_info for target in node._next_nodes]
+            needed = [*map(exec_info.__contains__, node._next_nodes)]
         if plan.recorded_backward:
             outputs = plan.recorded_backward(node, gradient, needed)
         else:
@@ -49,52 +50,40 @@ def run(task, roots) -> None:
             node._release()
         arriving = node._meta if node._plan.fits else None
         if (target := node._next_node) is not None:
-            value = outputs[plan.single]
-            fits = target._meta is arriving is not None or _fit(((value, target),), arriving)
-            if fits and dependencies.get(target, 1) == 1:  # nothing else arrives there
-                heappush(ready, (-target._sequence, next(ties), target, value))
-                continue
-            pairs = [(value, target)]
+            values, targets = (outputs[plan.single],), (target,)
+            fits = target._meta is arriving is not None or _fit(values, targets, arriving)
         else:
-            pairs = [*zip(outputs, node._next_nodes, strict=True)]
-            fits = _fit(pairs, arriving)
-        if fits:
-            _deliver(task, pairs)
-        else:
+            values, targets = outputs, node._next_nodes
+            fits = _fit(values, targets, arriving)
+        if not fits:
             task.deliver(node, outputs, task.validate_outputs(node, outputs, None))
+            continue
+        # `GraphTask.deliver` for gradients that no node has written.
+        for edge, target in enumerate(targets):
+            if target is None:
+                continue
+            value = values[edge]
+            if dependencies.get(target, 1) != 1:
+                if (buffer := buffers.get(target)) is None:
+                    buffers[target] = InputBuffer(dependencies[target] - 1, value)
+                    continue
+                buffer.add(0, value, 0, RECORDING)
+                if buffer.missing:
+                    continue
+                del buffers[target]
+                value = buffer.complete(target, task.versions)
+            heappush(ready, (-target._sequence, next(ties), target, value))
 
 
-def _fit(pairs, arriving) -> bool:
+def _fit(values, targets, arriving) -> bool:
     """Whether the next nodes have one output, of which gradients have the shape and dtype.
 
     `arriving` is the metadata of the incoming gradient where the outgoing ones have the same.
     """
-    for value, target in pairs:
+    for edge, target in enumerate(targets):
         if target is None:
             continue
-        meta = target._meta
-        if meta is None or not (value is None or meta is arriving or meets(value._raw, meta)):
+        meta, value = target._meta, values[edge]
+        if meta is None or not (meta is arriving or value is None or meets(value._raw, meta)):
             return False
     return True
-
-
-def _deliver(task, pairs) -> None:
-    """`GraphTask.deliver` for gradients that no node has written."""
-    ready, ties, dependencies, buffers = (
-        task.ready.heap,
-        task.ready.ties,
-        task.dependencies,
-        task.buffers,
-    )
-    for value, target in pairs:
-        if target is None:
-            continue
-        if dependencies.get(target, 1) != 1:
-            if (buffer := buffers.get(target)) is None:
-                buffers[target] = InputBuffer(dependencies[target] - 1, value)
-                continue
-            buffer.add(0, value, 0, RECORDING)
-            if buffer.missing:
-                continue
-            value = task.take_buffer(target)
-        heappush(ready, (-target._sequence, next(ties), target, value))

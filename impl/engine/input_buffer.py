@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
-from numpy import ndarray
+from numpy import empty_like, ndarray
 
 from impl.core.ownership import NAME_AND_HOLDER
 from impl.core.sparse_array import SparseArray
@@ -47,6 +47,8 @@ class InputBuffer:
         ):
             if type(held) is not ndarray and type(gradient) is ndarray and not gradient.ndim:
                 gradient = gradient[()]  # two NumPy scalars are added in a tenth of the time
+            elif held.base is not None and type(gradient) is ndarray:
+                gradient = _in_order_of(held, gradient)
             held += gradient
             if type(gradient) is SparseArray or type(self.value) is SparseArray:  # in new memory
                 self.version = 0
@@ -73,6 +75,16 @@ def _fills_buffer(array) -> bool:
         and getrefcount(memory) == NAME_AND_HOLDER
         and is_dense(array.shape, element_strides(array))
     )
+
+
+def _in_order_of(held, gradient):
+    """A gradient in row-major order, copied to the order of the sum that it is added to: NumPy
+    copies and adds in half the time that it takes to add elements in another order."""
+    if not gradient.flags.c_contiguous or gradient.ndim < 2:
+        return gradient
+    copy = empty_like(held)
+    copy[...] = gradient
+    return copy
 
 
 class InputBuffers:

@@ -19,6 +19,8 @@ _SPLITTER = 2.0**27 + 1
 _HALF_AN_ULP = 29  # a double whose lowest 29 bits are 1000… lies between two neighbours in float32
 _HALFWAY = np.iinfo(np.int64).min
 _BEYOND = 1 + 2.0**-40
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_ONE = np.ones(())  # with an array NumPy subtracts sooner than with a number
 
 
 def fused(a: np.ndarray, b, c, out: np.ndarray | None = None) -> np.ndarray:
@@ -51,11 +53,11 @@ def product_plus(a, b, c):
 def one_minus_square(a):
     """1 - a * a as `product_plus` computes it, in half the time: of float32 there is one copy in
     float64, which is squared in place."""
-    if a.dtype != np.float32:
+    if a.dtype != _FLOAT32:
         return 1 - a * a
-    wide = a.astype(np.float64)
+    wide = a.astype(_FLOAT64)
     wide *= wide
-    return (1.0 - wide).astype(np.float32)
+    return (_ONE - wide).astype(_FLOAT32)
 
 
 def _axpy(a, b, c, out) -> None:

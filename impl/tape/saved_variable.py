@@ -302,7 +302,7 @@ def unpack_tensor(value, node):
         return value.tensor_for(node)
     if isinstance(value, Storage):
         output = _output(_output_raw(value, node), node, 0)
-        output._storage = value
+        output._memory = value
         return output
     return value
 
@@ -379,8 +379,8 @@ def _output_raw(storage: Storage, node):
 
 
 def _raw_of_output(storage: Storage, node):
-    raw = storage.buffer
-    shape = node._shape_of(0)
+    raw, meta = storage.buffer, node._meta
+    shape = meta[0] if type(meta) is tuple else node._shape_of(0)
     if raw.shape != shape:  # the storage was enlarged, and the output is its beginning
         raw = storage.flat[: int(np.prod(shape))].reshape(shape)
     return raw

@@ -6,9 +6,14 @@ import ast
 import copy
 from typing import Any
 
+from numpy import ndarray
+
 from impl.core import messages
+from impl.core.dtypes import WIDE
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.state import STATE
 from impl.core.storage import Storage
+from impl.core.strides import strides_of
 from impl.dispatch.formula_helpers import refuse_shapes
 from impl.dispatch.gradient_plan import (
     CONJUGATE,
@@ -33,12 +38,30 @@ def _unpack_tensors(values, node):
     return [v if v is None else unpack_tensor(v, node) for v in values]
 
 
+def _output_of(storage, node):
+    """`unpack_tensor` of an output that was not written since it was saved."""
+    raw, meta = storage.buffer, node._meta
+    if STATE.fast_path is None or type(raw) is not ndarray or (raw.shape, raw.dtype) != meta:
+        return unpack_tensor(storage, node)
+    output: Any = object.__new__(Tensor)
+    output._raw = raw
+    output._strides = strides = strides_of(raw)
+    output._dense_meta = meta if strides is None and raw.dtype in WIDE and raw.size else None
+    output._memory = storage
+    output._node = node
+    output._view = None
+    output._requires_grad = False
+    output._nr = 0
+    return output
+
+
 # The names that compiled backwards refer to.
 SCOPE = {
     "FREED": messages.FREED,
     "Storage": Storage,
     "Tensor": Tensor,
     "both": both,
+    "output_of": _output_of,
     "refuse_shapes": refuse_shapes,
     "unpack_array": unpack_array,
     "unpack_list": _unpack_list,
@@ -114,6 +137,9 @@ def recorded_backward(plan, edges: int, real: bool):
             value = f"unpack_tensors(s{i}, node)"
         elif kind in TENSOR_READS:
             value = f"s{i} if {_unwritten(i)} else unpack_tensor(s{i}, node)"
+            if kind == OUTPUT:
+                bare = f"type(s{i}) is Storage and not s{i}.version"
+                value = f"output_of(s{i}, node) if {bare} else {value}"
         lines.append(f"    v{i} = {value}")
     scope: dict[str, Any] = {**SCOPE, "F": tensor_ops}
     results = ["None"] * edges
@@ -163,7 +189,7 @@ def _calls(plan, real: bool, scope: dict):
             else:
                 given.append(f"v{which}")
         # Written out, a conjugate is taken where it is used, which would show in recorded nodes.
-        if hasattr(function, "expression") and scope["F"] is array_ops:
+        if hasattr(function, "expression") and (real or scope["F"] is array_ops):
             yield targets, _written_out(function, given)
         else:
             yield targets, f"f{number}({', '.join(given)})"

@@ -208,14 +208,13 @@ class FastCall:
         self._add("out._nr = 0")
         # An element-wise result of operands with one meta has the same.
         every_one = op.elementwise and not op.reduces and not op.optional and bool(edges)
-        self.alike = every_one and (op.promote is not None or len(tensors) == 1)
+        self.alike = every_one and all(map(self._is_floating, tensors))
         if self.alike:
-            meta = f"m{tensors[0]}"
-            if len(tensors) > 1:
-                meta += f" if {' is '.join(f'm{i}' for i in tensors)} else None"
-            elif op.promote is None:  # then the result may have any dtype, and half the size
+            tests = [" is ".join(f"m{i}" for i in tensors)] if len(tensors) > 1 else []
+            if op.promote is None:  # then the result may have any dtype, and half the size
                 r0 = f"r{tensors[0]}"
-                meta += f" if r.dtype is {r0}.dtype and r.shape == {r0}.shape else None"
+                tests.append(f"r.dtype is {r0}.dtype and r.shape == {r0}.shape")
+            meta = f"m{tensors[0]}" + (f" if {' and '.join(tests)} else None" if tests else "")
             self._add(f"out._dense_meta = common_result = {meta}")
         else:
             self._add("out._dense_meta = None")

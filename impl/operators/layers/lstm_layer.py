@@ -74,21 +74,26 @@ def recurrent_layer_op(
     workspace[0, 4] = c
     total = np.empty((batch, 4 * hidden), x.dtype)
     by_gate = total.reshape(batch, 4, hidden).swapaxes(0, 1)
-    logistic, linear = by_gate[:3], by_gate[3]
+    laid = np.empty((4, batch, hidden), x.dtype)
+    logistic, linear = laid[:3], laid[3]
+    terms = np.empty((2, batch, hidden), x.dtype)
+    entering, kept = terms
     recurrent = np.ascontiguousarray(w_hh.T)  # of so few rows a product takes an eighth
     one = np.ones((), x.dtype)
     # A step is short, and costs as much as it has calls of NumPy: they write to the workspace, and
-    # its parts are views that the iteration makes.
+    # its parts are views that the iteration makes. Arithmetic is three times faster on arrays in
+    # one piece, which a copy makes of the gates.
     parts = (slice(3), 3, 5, slice(3, 5), slice(1, 3), 0)
     views = [given[order], output[order], workspace[1:, 4]]
     views += [workspace[:-1, part] for part in parts]
     for added, out, c, gates, cell, squashed, values, rates, leaving in zip(*views, strict=True):
         h.dot(recurrent, total)
         np.add(total, added, total)
+        laid[...] = by_gate
         np.exp(logistic, gates)
         np.add(gates, one, gates)
         np.tanh(linear, cell)
-        entering, kept = np.divide(values, rates)
+        np.divide(values, rates, terms)
         np.add(entering, kept, c)
         np.tanh(c, squashed)
         h = np.divide(squashed, leaving, out)
@@ -135,14 +140,14 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
     cell, before, squashed = steps[3:]
     through = _slope_of_tanh(squashed, np.empty(leave.shape, wide))
     through *= leave
-    factors = np.empty((4, length, batch, hidden), wide)
+    by_step = np.empty((length, 4, batch, hidden), wide)
+    factors = by_step.swapaxes(0, 1)
     for factor, value, gate in ((0, cell, enter), (1, before, forget), (3, squashed, leave)):
         of_logistic = np.subtract(1, gate, out=factors[factor])
         of_logistic *= gate
         of_logistic *= value
     _slope_of_tanh(cell, factors[2])
     factors[2] *= enter
-    factors = factors.swapaxes(0, 1)
     slopes = np.empty((length, batch, 4 * hidden), wide)
     by_gate = slopes.reshape(length, batch, 4, hidden).swapaxes(1, 2)
     of_output, of_h, of_c = (None if g is None else widened(g) for g in grads[:3])
@@ -154,13 +159,14 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
         if grad is not None:
             total += grad
     back = slice(None, None, -1)
-    walk = of_output[order], through, factors, by_gate, slopes, forget
-    copies = arriving[1:3]
+    walk = of_output[order], through, by_step, by_gate, slopes, forget
+    copies, product = arriving[1:3], np.empty_like(arriving)
     for of_step, rate, factor, gates, slope, kept in zip(*(w[back] for w in walk), strict=True):
         np.add(dh, of_step, dh)
         np.add(dc, dh * rate, dc)
         copies[...] = dc
-        np.multiply(factor, arriving, gates)
+        np.multiply(factor, arriving, product)
+        gates[...] = product
         slope.dot(w_hh, dh)
         np.multiply(dc, kept, dc)
     rows = slopes[order].reshape(length * batch, 4 * hidden)

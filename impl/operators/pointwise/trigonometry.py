@@ -81,9 +81,9 @@ def tanh_backward(grad_output: Array, output: Array) -> Array:
 
 sinh.gradient(self=lambda F, grad, self: grad * F.conj(F.cosh(self)))
 cosh.gradient(self=lambda F, grad, self: grad * F.conj(F.sinh(self)))
-tanh.gradient(self=lambda F, grad, result: F.tanh_backward(grad, result))
+tanh.gradient(self="F.tanh_backward(grad, result)")
 tanh_backward.gradient(
-    grad_output=lambda F, grad, output_conj: F.tanh_backward(grad, output_conj),
+    grad_output="F.tanh_backward(grad, output_conj)",
     output="F.conj(grad) * (F.mul_scalar(output_conj, -2) * grad_output)",
 )
 tanh_backward.forward("elementwise")

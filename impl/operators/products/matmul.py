@@ -262,7 +262,7 @@ def mv(self: Array, vec: Array) -> Array:
     """
     kind, shape = self.dtype, self.shape
     if kind in WIDE and vec.dtype is kind and len(shape) == 2 and vec.shape == shape[1:]:
-        return matrices(self, vec)  # the common case
+        return self.dot(vec) if len(vec) != 1 else matrices(self, vec)  # the common case
     _mv_meta(self, vec)
     no_bool("addmv_impl_cpu", self, vec)
     return product(self, vec)
@@ -274,7 +274,10 @@ def _added_to_memory(self, vec):
 
 
 def _fitting_vector(self, vec):
-    if self.dtype != vec.dtype:
+    kind, shape = self.dtype, self.shape
+    if kind in WIDE and vec.dtype is kind and vec.shape == shape[1:] != (1,):
+        return self.dot(vec)  # the common case
+    if kind != vec.dtype:
         reject_vector_dtypes(vec, self, vec)
     return product(self, vec)
 
@@ -329,8 +332,8 @@ def _mv_of_batch(args, level):
 
 
 mv.gradient(
-    self=lambda F, grad, vec_conj: F.outer(grad, vec_conj),
-    vec=lambda F, grad, self_conj: F.mv_fitting(F.t(self_conj), grad),
+    self="F.outer(grad, vec_conj)",
+    vec="F.mv_fitting(F.t(self_conj), grad)",
 )
 mv.forward(lambda F, self_t, self, vec_t, vec: _product_rule(F.mv, self_t, self, vec_t, vec))
 

@@ -108,17 +108,17 @@ def require_dimensions(ranks, name: str = "matmul") -> None:
 def matmul_of(left: Tensor, right: Tensor) -> Tensor:
     """`matmul` of arguments already checked to be tensors."""
     ranks = (left._raw.ndim, right._raw.ndim)
+    if ranks == (2, 2):
+        return mm(left, right)
+    if ranks == (2, 1):
+        return mv(left, right)
     if min(ranks) > 2:
         return _batched(left, right)
     require_dimensions(ranks)
     if ranks == (1, 1):
         return dot(left, right)
-    if ranks == (2, 1):
-        return mv(left, right)
     if ranks == (1, 2):
         return mm(tensor_ops.unsqueeze(left, 0), right).squeeze_(0)
-    if ranks == (2, 2):
-        return mm(left, right)
     if _folds(left, right):
         return _folded(left, right)
     return _batched(left, right)
