@@ -281,8 +281,8 @@ def _embedding_bag(
         indices, offsets = indices.long(), offsets.long()
     return tensor_ops.embedding_bag_op(
         weight,
-        indices,
-        offsets,
+        indices.contiguous(),
+        offsets.contiguous(),
         scale_grad_by_freq,
         mode,
         sparse,
