@@ -238,3 +238,90 @@ def test_what_is_checked_before_an_inference_tensor_is_saved(call):
     i = f if ".float()" in {call!r} else i
     y = {call.replace(".float()", "")}
     """)
+
+
+@pytest.mark.parametrize("given", ["0", "0, 2"], ids=str)
+@pytest.mark.parametrize("parameters", ["f, None", "None, None", "f, f[:1]", "f.double(), None"])
+def test_batch_norm_of_no_elements_looks_at_no_channels(given, parameters):
+    check(f"""
+    f = torch.ones(2)
+    y = torch.native_batch_norm(torch.zeros({given}), {parameters}, f, f, False, 0.0, 1.0)
+    """)
+
+
+# -- vmap and forward mode -----------------------------------------------------------------------
+
+STRIDED = [
+    *("(2, 2), (1, 1)", "(2, 3), (2, 1)", "(5,), (1,)", "(2, 2), (0, 0)", "(3, 3), (1, 1), 1"),
+    *("(2,), (1,), 0", "(), ()", "(0,), (1,), 7", "(2, 3), (2,)", "(2,), (1,), -1"),
+]
+
+
+@pytest.mark.parametrize("arguments", STRIDED)
+@pytest.mark.parametrize("of", ["x.clone()", "x[1:]", "x"])
+@pytest.mark.parametrize("name", ["as_strided", "as_strided_"])
+def test_as_strided_of_examples(arguments, of, name):
+    def program(t):
+        x = t.arange(8.0).view(2, 4)
+        return t.vmap(lambda x: getattr(eval(of), name)(*eval(f"[{arguments}]")))(x), x
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+WITHIN = [
+    *("make_dual(c, t.ones_like(c))", "make_dual(t.ones(()), c)", "make_dual(c, t.ones(()))"),
+    "unpack_dual(c).tangent",
+]
+
+
+@pytest.mark.parametrize("call", WITHIN)
+@pytest.mark.parametrize("dual", [False, True])
+def test_dual_tensors_of_examples_are_refused(call, dual):
+    def program(t):
+        ad = t.autograd.forward_ad
+        with ad.dual_level():
+            x = ad.make_dual(t.ones(2), t.ones(2)) if dual else t.ones(2)
+            return t.vmap(lambda c: eval(f"ad.{call}", {"ad": ad, "t": t, "c": c}))(x)
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("given", ["t.tensor(3)", "t.ones(2)", "3", "t.tensor([True])"])
+@pytest.mark.parametrize("name", ["jacfwd", "hessian"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_forward_mode_within_forward_mode_is_refused_first(given, name, nested):
+    def program(t):
+        transform = getattr(t.func, name)(lambda a: a.sin().sum())
+        with t.autograd.forward_ad.dual_level() if nested else t.enable_grad():
+            return transform(eval(given, {"t": t}))
+
+    assert outcome(impl, program, 5) == outcome(torch, program, 5)
+
+
+GEOMETRY = [
+    *("squeeze_()", "squeeze_(0)", "squeeze_(-1)", "squeeze_((0, 1))", "unsqueeze_(0)"),
+    *("unsqueeze_(-1)", "t_()", "transpose_(0, 1)", "swapaxes_(0, -1)", "squeeze_(2)"),
+]
+BATCHES = [((2, 1, 3), 0), ((2, 1, 3), 1), ((2, 1, 3), 2), ((2,), 0), ((1, 1, 3), 0), ((3, 1), 0)]
+
+
+@pytest.mark.parametrize("call", GEOMETRY)
+@pytest.mark.parametrize("batch", BATCHES, ids=str)
+@pytest.mark.parametrize("of", ["x", "x.clone()"])
+def test_geometry_that_changes_in_place_is_that_of_the_batch(call, batch, of):
+    def program(t):
+        size, dim = batch
+        x = t.ones(size, requires_grad=of != "x")
+        return t.vmap(lambda x: eval(f"{of}.{call}"), in_dims=dim)(x), x
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("of", ["x @ t.ones(3, 3)", "t.ones(3, 3) @ x", "x @ x", "x @ t.ones(3)"])
+@pytest.mark.parametrize("size", [(2, 3), (2, 3, 3)], ids=str)
+def test_products_of_examples_are_no_views(of, size):
+    def program(t):
+        linear = t.nn.functional.linear
+        return t.vmap(lambda x: (eval(of), linear(x, t.ones(2, 3))))(t.ones(size))
+
+    assert outcome(impl, program) == outcome(torch, program)
