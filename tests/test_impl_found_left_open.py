@@ -325,3 +325,51 @@ def test_products_of_examples_are_no_views(of, size):
         return t.vmap(lambda x: (eval(of), linear(x, t.ones(2, 3))))(t.ones(size))
 
     assert outcome(impl, program) == outcome(torch, program)
+
+
+SECOND = ["x.softmax(0)", "x.log_softmax(0)", "x.sin() * x", "x.tanh()"]
+
+
+@pytest.mark.parametrize("of", SECOND)
+@pytest.mark.parametrize("mode", ["no_grad", "enable_grad"])
+@pytest.mark.parametrize("name", ["hessian", "grad", "jacrev"])
+def test_sums_of_gradients_within_transforms_are_in_new_memory(of, mode, name):
+    def program(t):
+        with getattr(t, mode)():
+            along = lambda x: t.func.jvp(lambda x: eval(of), (x,), (x,))[1].sum()  # noqa: E731
+            return getattr(t.func, name)(along)(t.tensor([1.0, 2.0]))
+
+    assert outcome(impl, program, 3) == outcome(torch, program, 3)
+
+
+BOUNDS = ["1 + 0j", "0.5, 2 + 0j", "None, 0.5 + 0j", "1 + 1j", "0j, 0.5 + 0j", "0, 1j"]
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("given", ["t.ones(2)", "t.ones(2).int()", "t.ones(2).half()", "t.ones(0)"])
+@pytest.mark.parametrize("name", ["clamp", "clamp_"])
+def test_bounds_that_are_complex_numbers(bounds, given, name):
+    def program(t):
+        return getattr(eval(given, {"t": t}), name)(*eval(f"[{bounds}]"))
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+MASKS = [
+    *("t.tensor(True),", "t.tensor(False),", "t.tensor(True), t.tensor([0, 1])"),
+    *("t.tensor([0, 1]), t.tensor(False)", "t.tensor(True), t.tensor(True)"),
+    "t.tensor(1, dtype=t.uint8),",
+]
+
+
+@pytest.mark.parametrize("indices", MASKS)
+@pytest.mark.parametrize("values", ["t.tensor(2.0)", "t.tensor([2.0, 3.0, 4.0])"])
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("size", [(3,), (3, 3)], ids=str)
+def test_masks_without_dimensions_among_indices(indices, values, accumulate, size):
+    def program(t):
+        x = t.ones(size)
+        given = eval(f"({indices})", {"t": t}), eval(values, {"t": t}), accumulate
+        return x.index_put(*given), x.index_put_(*given)
+
+    assert outcome(impl, program) == outcome(torch, program)
