@@ -373,3 +373,22 @@ def test_masks_without_dimensions_among_indices(indices, values, accumulate, siz
         return x.index_put(*given), x.index_put_(*given)
 
     assert outcome(impl, program) == outcome(torch, program)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("which", [1, 2])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_embedding_bags_with_saved_indices_of_another_dtype(mode, which, sparse):
+    check(f"""
+    x = torch.ones(5, 2, requires_grad=True)
+    count = []
+    def unpack(v):
+        count.append(v)
+        return v.float() if len(count) == {which} else v
+    with torch.autograd.graph.saved_tensors_hooks(lambda v: v, unpack):
+        y = torch.nn.functional.embedding_bag(
+            torch.tensor([1, 0, 4]), x, torch.tensor([0]), mode={mode!r},
+            sparse={sparse and mode != "max"},
+        )
+    y.backward(torch.ones_like(y))
+    """)
