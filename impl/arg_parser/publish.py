@@ -11,6 +11,7 @@ from impl.core.devices import device
 from impl.core.meta_arrays import NeedsElements
 from impl.core.registry import FUNCTIONS, NATIVE, C
 from impl.core.state import STATE
+from impl.dispatch.math_bits import call_with_copy, resolves
 from impl.dispatch.meta_kernels import on_examples
 from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
@@ -160,7 +161,10 @@ def parsed(call, name: str, texts: list[str], method: bool):
                         return call(a, b, c, *more)
                 elif method and types in gathered and not has_long(b, c, *more):
                     return call(a, (b, c, *more))
-            return parse(_given(a, b, c, more), named)
+            given = _given(a, b, c, more)
+            if named and resolves(name, named.get("out")):
+                return call_with_copy(name, parse, given, named)
+            return parse(given, named)
         except NeedsElements:
             given = _given(a, b, c, more)
             if writes or named.get("out") is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from impl.core import messages
 from impl.core.grad_mode import _Mode
 from impl.core.state import STATE
 from impl.tape import dual_tensor
-from impl.tensor import forward_grad
+from impl.tensor import batched_tensor, forward_grad
 from impl.tensor.tensor import Tensor
 
 __all__ = [
@@ -52,7 +53,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """A view of `tensor` that carries `tangent`, of the same shape.
 
     Raises RuntimeError outside of a level, for a tensor or tangent that is a dual, and for a
-    tangent of another shape; ValueError for integer tensors.
+    tangent of another shape, and under `vmap`; ValueError for integer tensors.
     """
     if level is None:
         level = _current_level
@@ -66,6 +67,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {value.dtype}"
             )
+    _refuse_batched("_make_dual", tensor, tangent)
     return dual_tensor.make_dual(tensor, tangent, level)
 
 
@@ -75,7 +77,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level = _current_level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
+    _refuse_batched("_unpack_dual", tensor)
     return UnpackedDualTensor(*dual_tensor.unpack_dual(tensor, level))
+
+
+def _refuse_batched(name: str, *tensors: Tensor) -> None:
+    """Raise RuntimeError for a batched tensor where `vmap` is the innermost transform."""
+    maps = STATE.transforms and getattr(STATE.transforms[-1], "randomness", None) is not None
+    if maps and batched_tensor.innermost(tensors) is not None:
+        raise RuntimeError(messages.NO_VIEW_RULE.format(f"aten::{name}"))
 
 
 class dual_level(_Mode):

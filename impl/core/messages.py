@@ -47,6 +47,7 @@ NO_KERNEL = (
     "operator doesn't exist for this backend, or was omitted during the selective/custom build "
     "process (if using custom build)."
 )
+ODD_OFFSET = "Tensor must have a storage_offset divisible by 2"
 WRAPPER_STORAGE = "Cannot access storage of TensorWrapper"
 SUBCLASS_ARRAY = ".numpy() is not supported for tensor subclasses."
 SUBCLASS_LIST = ".tolist() is not supported for tensor subclasses, got {}"

@@ -322,6 +322,12 @@ class Operator(OperatorLists):
                     mask |= bit
         return mask
 
+    def check_saved(self, *args) -> None:
+        """Raise RuntimeError for an inference tensor that the node of a call would save, for a
+        function that looks at its arguments before it calls the operator."""
+        if mask := self.grad_input_mask(args):
+            self._check_saved(args, mask)
+
     def _check_saved(self, args, mask: int) -> None:
         """Raise RuntimeError for an inference tensor that a node would save: torch makes the node
         before it calls the kernel."""

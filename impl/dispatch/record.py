@@ -70,16 +70,18 @@ def gradient_edges(*tensors: Tensor) -> list:
     return [edge for edge in edges_of(*tensors) if edge is not None]
 
 
-def record_undifferentiable(name: str, edges: list, out: Tensor) -> None:
-    """Make the history of `out`, which has been written, a node that raises when it runs.
+def record_undifferentiable(name: str, edges: list, outs) -> None:
+    """Make the history of tensors that have been written a node that raises when it runs. All are
+    its first output.
 
     The error (RuntimeError) names the operator.
     """
     node = _NotImplemented(messages.UNDIFFERENTIABLE.format(name))
     node._sequence = RUNS_FIRST
     node._set_next_edges(edges)
-    node._set_input_metadata((out,))
-    rebase_history(out, node)
+    node._set_input_metadata(tuple(outs))
+    for out in outs:
+        rebase_history(out, node)
 
 
 def underived_out(name: str, storing=store_exactly, before=None):
@@ -149,8 +151,9 @@ def underived_write(name: str, inputs, outs):
             raise RuntimeError(messages.OUT_GRADIENT.format(name)) from None
 
     def record() -> None:
-        for out in outs:
-            if out._raw.dtype in DIFFERENTIABLE and not _is_outside(out, inputs):
-                record_undifferentiable(name, edges, out)
+        written = [one for one in outs if one._raw.dtype in DIFFERENTIABLE]
+        written = [one for one in written if not _is_outside(one, inputs)]
+        if written:
+            record_undifferentiable(name, edges, written)
 
     return record

@@ -149,6 +149,8 @@ def with_dims(op, args: tuple, level) -> Any:
     """The results of an operator by the rule `dims`. Of an example without dimensions, dimension
     zero may be named, as if there were one."""
     if op.is_view and not args[0]._raw.ndim and op.name == "transpose":
+        for dim in args[1:]:
+            wrap_dim(dim, 0)
         return hide(fronted(args[0], level), level)
     made = dims(op, args, level)
     batch = next((a for a in args if isinstance(a, Tensor)), None)

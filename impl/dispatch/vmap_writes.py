@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core import inference_mode, messages
-from impl.core.registry import method_of
+from impl.core import messages
+from impl.core.dims import wrap_dim
+from impl.core.registry import OPERATORS, method_of
 from impl.dispatch.aten_names import overload_of
 from impl.dispatch.vmap_rules import (
     RULES,
     applied,
-    dims,
     example,
     fronted,
     require_examples,
@@ -36,10 +36,10 @@ _NAMED = {
 }
 # The operators in place that torch has no rules for.
 _SLOW_WRITES = {
-    *("addcdiv_", "addcmul_", "clamp_", "cumprod_along_", "cumsum_along_", "fmod_.Tensor"),
+    *("addcdiv_", "addcmul_", "as_strided_", "clamp_", "cumprod_along_", "cumsum_along_"),
     *("eq_.Tensor", "ge_.Tensor", "gt_.Tensor", "le_.Tensor", "lt_.Tensor", "ne_.Tensor"),
     *("hypot_", "index_copy_", "lerp_.Tensor", "masked_scatter_", "pow_.Tensor", "square_"),
-    *("put_", "remainder_.Tensor", "renorm_", "tril_", "triu_", "xlogy_"),
+    *("fmod_.Tensor", "put_", "remainder_.Tensor", "renorm_", "tril_", "triu_", "xlogy_"),
 }
 
 
@@ -55,7 +55,7 @@ def written(op, args: tuple, level) -> Tensor:
         name = {"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", ""))
         warn_slow(name)
         require_examples(name, level)
-    if op.is_view:
+    elif op.is_view:
         return _viewed(op, target, args, level)
     ruled = op.batching in RULES and op.batching_function is None
     made = RULES[op.batching](op, args, level) if ruled else None
@@ -71,15 +71,32 @@ def written(op, args: tuple, level) -> Tensor:
 
 def _viewed(op, target: Any, args: tuple, level) -> Tensor:
     """A batched tensor whose own geometry changes, as that of its value does."""
-    if op.name == "transpose" and not target._raw.ndim:
+    value, place, rank = target._value, target._dim, target._raw.ndim
+    shape = value._raw.shape
+    if op.name == "squeeze_all":  # the mapped dimension, too
+        op.inplace(value)
+        target._show(value, sum(n != 1 for n in shape[:place]))
         return target
-    if target._dim == 0 and op.batching_function is None:
-        target._show(op.inplace(*dims(op, args, level)), 0)
+    if not rank and op.name != "unsqueeze":
+        applied(op, args, level)  # which raises for dimensions that there are not
+        return target
+    given = (0, rank - 1) if op.name == "t" else _flattened(args[1:])
+    counted = rank + (op.name == "unsqueeze")
+    places = [wrap_dim(dim, counted) for dim in given]
+    places = [dim + (dim >= place) for dim in places]
+    if op.name.startswith("squeeze"):
+        OPERATORS["squeeze_dims"].inplace(value, tuple(places))
+        place -= sum(dim < place and shape[dim] == 1 for dim in places)
     else:
-        changed = applied(op, args, level)
-        inference_mode.count(changed._value)
-        target._show(changed._value, changed._dim)
+        OPERATORS["transpose" if op.name == "t" else op.name].inplace(value, *places)
+        place += op.name == "unsqueeze" and places[0] < place
+    target._show(value, place)
     return target
+
+
+def _flattened(dims) -> list[int]:
+    """Dimensions that are given one by one, or as a tuple."""
+    return [dim for one in dims for dim in (one if isinstance(one, tuple) else (one,))]
 
 
 def _refused(op, args: tuple, level) -> Tensor:

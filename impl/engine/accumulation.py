@@ -40,9 +40,13 @@ def accumulate(form, leaf: Tensor, gradient, version: int) -> None:
 
     In place over arrays; out of place, and recorded, over tensors (`create_graph`). `version` is
     the gradient's. A first gradient that only a local name of the caller holds becomes the `.grad`
-    itself; any other is copied.
+    itself; any other is copied. Raises RuntimeError for a leaf that has got a history since.
     """
-    if gradient is None or not leaf._requires_grad:
+    if gradient is None:
+        return
+    if leaf._node is not None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
+    if not leaf._requires_grad:
         return
     with _ONE_AT_A_TIME:
         if form.records:

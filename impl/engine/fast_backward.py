@@ -183,6 +183,8 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
         elif one_for_several and not _alike(targets):
             # One array for several inputs: a leaf must not find it held for those to be fitted.
             outgoing_versions = task.validate_outputs(node, outputs, None)
+        elif fitting is None and len(targets) > 1 and _is_complex(outputs[0]):
+            _refuse_complex(task, node, outputs)
         # -- 5. delivery ---------------------------------------------------------------------
         following = None
         # Leaves take their gradients at once, unless a node of the same priority was queued.
@@ -264,6 +266,20 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                     heappush(ready, (-target._sequence, next(ties), target, value))
             value = None
         node = following
+
+
+def _is_complex(gradient) -> bool:
+    return gradient is not None and gradient.dtype.kind == "c"
+
+
+def _refuse_complex(task, node, outputs) -> None:
+    """Raise RuntimeError for a complex gradient of a real input, before others are delivered."""
+    for edge, (value, target) in enumerate(zip(outputs, node._edge_nodes(), strict=True)):
+        if target is not None and _is_complex(value):
+            number = 0 if node._input_nrs is None else node._input_nrs[edge]
+            expected = target._input_meta(number)
+            if not task.meets(value, expected):
+                task.refit(node, edge, value, expected, 0)
 
 
 def _alike(targets) -> bool:

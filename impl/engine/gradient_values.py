@@ -29,6 +29,7 @@ from impl.kernels.sum_to import sum_to
 from impl.tape.saved_variable import is_output, unpack_array, unpack_tensor
 from impl.tensor import forward_grad
 from impl.tensor.allocation import preserved
+from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
 from impl.tensor.tensor import DISPATCHING, Tensor, new
@@ -315,10 +316,11 @@ class TensorGradients(RecordingGradients):
         if a.is_sparse:
             return b + a
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        # On the meta device, and of classes that operators ask, sums are in new memory; a batch
-        # does not fit into one without it.
-        others = a.is_meta or type(a) in DISPATCHING or (STATE.batched and type(a) is not type(b))
-        if STATE.enabled or not unshared or kept or others:
+        # On the meta device, and of classes that operators ask, sums are in new memory, as those
+        # of the wrappers and batches of transforms are (can_accumulate_inplace).
+        others = a.is_meta or type(a) in DISPATCHING
+        wrapped = STATE.passes or isinstance(a, BatchedTensor) or isinstance(b, BatchedTensor)
+        if STATE.enabled or not unshared or kept or others or wrapped:
             return a + b
         version = a._storage.version
         a.add_(b)

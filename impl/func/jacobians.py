@@ -18,6 +18,7 @@ from impl.func.transforms import (
     remaining,
     vjp_of,
 )
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -111,9 +112,10 @@ def jacfwd(
         others = tuple(remaining(args, numbers))
         primals = chosen(args, argnums)
         inputs, spec = tree_flatten(primals)
+        basis = tree_unflatten(_standard_basis(inputs), spec)
+        forward_grad.refuse_nested()
         for primal in inputs:
             check_pushed("primal", primal)
-        basis = tree_unflatten(_standard_basis(inputs), spec)
 
         def push(*tangents):
             along = _with_chosen(func, args, argnums)

@@ -22,7 +22,7 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.checks import check_callable
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE
 from impl.core.meta_arrays import is_meta
 from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
@@ -201,7 +201,7 @@ class Packed:
 
     def value(self) -> Tensor:
         """The result of the unpack hook; TypeError if it is no tensor, RuntimeError if the pack
-        hook left nothing to unpack."""
+        hook left nothing to unpack, or for integers in place of a leaf."""
         if self.kept is NOTHING:
             raise RuntimeError(messages.PACK_RAISED)
         result = self.unpack(self.kept)
@@ -210,6 +210,8 @@ class Packed:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                 f"{type(result).__name__}"
             )
+        if self.accumulator is not None and result.dtype.numpy not in DIFFERENTIABLE:
+            raise RuntimeError(messages.ONLY_FLOATING)
         return result
 
     def tensor(self, node, number: int) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.storage import Memory, Storage, address
 from impl.core.strides import contiguous_strides, element_strides, extent, strided, strides_of
@@ -93,7 +94,7 @@ def of_pairs(real: Geometry) -> Geometry:
     if any(s % 2 for n, s in zip(shape, strides[:-1], strict=False) if n != 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+        raise RuntimeError(messages.ODD_OFFSET)
     return Geometry(shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2)
 
 

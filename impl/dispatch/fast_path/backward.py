@@ -107,10 +107,20 @@ def backward(plan, edges: int, real: bool):
     if plan.single is not None:
         lines.append(f"    return {results[plan.single]}")
     else:
-        lines.append(f"    if wanted is None: return [{', '.join(results)}]")
-        lines.append(f"    return [{', '.join(selected)}]")
+        order = [targets[0] for targets, *_ in plan.formulas if len(targets) == 1]
+        lines += ["    if wanted is None:", *_returned(results, order)]
+        lines += ["    else:", *_returned(selected, order)]
     exec("\n".join([*head, *_guarded(lines)]), scope)
     return scope["compiled_backward"]
+
+
+def _returned(results: list[str], order: list[int]) -> list[str]:
+    """The indented lines that return the list of results, each of which is an expression; those of
+    the edges in `order` are evaluated in that order, in which torch evaluates formulas."""
+    early = [edge for place, edge in enumerate(order) if any(e < edge for e in order[place:])]
+    lines = [f"        g{edge} = {results[edge]}" for edge in early]
+    values = [f"g{edge}" if edge in early else value for edge, value in enumerate(results)]
+    return [*lines, f"        return [{', '.join(values)}]"]
 
 
 def _guarded(lines: list[str]) -> list[str]:

@@ -89,14 +89,23 @@ dropped_by.gradient(
 )
 
 
+def _recorded_input(input: Tensor, p, train) -> tuple[Tensor, Tensor]:
+    """The results for a tensor without elements: it is one of them, and gets their node itself."""
+    mask = empty_like(input)
+    arguments = (input, p, train, mask._raw)
+    if wants := dropped_by.grad_input_mask(arguments):
+        dropped_by.record(arguments, (input, mask), wants)
+    return input, mask
+
+
 @function("native_dropout", method=False, batching="random")
 def native_dropout(input, p, train):
     """Dropout and its mask (torch.native_dropout); `train` None is training, but for the gradient.
 
     Raises RuntimeError for a probability outside [0, 1], and in training for integers.
     """
-    if not input._raw.size:
-        return input, empty_like(input)
+    if not input._raw.size and not isinstance(input, BatchedTensor):
+        return _recorded_input(input, p, train)
     mask = empty_like(input, np.dtype(np.bool_))
     if train is False:
         mask.fill_(True)

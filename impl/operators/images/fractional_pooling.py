@@ -122,6 +122,8 @@ def _define(ndim: int) -> None:
     def backward(
         grad_output: Array, self: Array, kernel_size, output_size, indices: Array
     ) -> Array:
+        if ndim == 3:
+            require_scalar_type(indices, np.dtype(np.int64))
         require_scalar_type(grad_output, self.dtype)
         if ((indices < 0) | (indices >= math.prod(self.shape[-ndim:]))).any():
             assertion, line = _ASSERTIONS[ndim]

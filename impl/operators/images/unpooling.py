@@ -111,6 +111,7 @@ def max_unpool2d(input, indices, output_size) -> Tensor:
     Raises RuntimeError for an index outside, and for sizes that do not fit.
     """
     output_size = repeated(output_size, 2)
+    max_unpool2d_to.check_saved(input, indices, output_size)
     _check(input, indices, output_size, 2)
     _check_sizes(input, output_size, 2)
     return max_unpool2d_to(input, indices, output_size)
@@ -120,6 +121,7 @@ def max_unpool2d(input, indices, output_size) -> Tensor:
 def max_unpool3d(input, indices, output_size, stride, padding) -> Tensor:
     """As `max_unpool2d`, over three dimensions; nothing depends on the stride and the padding."""
     output_size, stride = repeated(output_size, 3), repeated(stride, 3)
+    max_unpool3d_to.check_saved(input, indices, output_size)
     _check(input, indices, output_size, 3)
     for name, value in (("stride", stride), ("padding", repeated(padding, 3))):
         if len(value) != 3:

@@ -23,27 +23,28 @@ from impl.tensor.formatting import tensor_text
 _SUM, _MEAN, _MAX = 0, 1, 2
 
 
-def _check_types(weight, indices, offsets) -> None:
-    for name, raw, allowed, words in (
-        ("indices", indices, ("int64", "int32"), "Long, Int"),
-        ("indices", offsets, ("int64", "int32"), "Long, Int"),
-        (
-            "weight",
-            weight,
-            ("float16", "bfloat16", "float32", "float64"),
-            "Half, BFloat16, Float, Double",
-        ),
-    ):
-        kind = BY_NUMPY[raw.dtype]
-        if kind.name not in allowed:
-            shown = f"torch.{kind.legacy}Tensor"
-            if raw.dtype.kind == "c":
-                shown = f"CPU{kind.legacy}Type"
-            raise RuntimeError(
-                f"Expected tensor for argument #1 '{name}' to have one of the following scalar "
-                f"types: {words}; but got {shown} instead (while checking arguments for "
-                "embedding_bag)"
-            )
+_WHOLE = (("int64", "int32"), "Long, Int")
+_FLOATS = (("float16", "bfloat16", "float32", "float64"), "Half, BFloat16, Float, Double")
+
+
+def _check_type(name: str, raw, allowed, words: str) -> None:
+    """Raise RuntimeError for an argument that has none of the `allowed` dtypes, which are named by
+    the `words`."""
+    kind = BY_NUMPY[raw.dtype]
+    if kind.name not in allowed:
+        shown = f"torch.{kind.legacy}Tensor"
+        if raw.dtype.kind == "c":
+            shown = f"CPU{kind.legacy}Type"
+        raise RuntimeError(
+            f"Expected tensor for argument #1 '{name}' to have one of the following scalar "
+            f"types: {words}; but got {shown} instead (while checking arguments for "
+            "embedding_bag)"
+        )
+
+
+def _check_places(indices, offsets) -> None:
+    for raw in (indices, offsets):
+        _check_type("indices", raw, *_WHOLE)
 
 
 def _check_dims(weight, indices, offsets) -> None:
@@ -65,7 +66,8 @@ def _check(
     weight, indices, offsets, mode: int, per_sample_weights, include_last_offset, padding_idx
 ) -> None:
     _check_dims(weight, indices, offsets)
-    _check_types(weight, indices, offsets)
+    _check_places(indices, offsets)
+    _check_type("weight", weight, *_FLOATS)
     existing_dim(0, offsets.ndim)
     if offsets.size:
         if offsets[0] != 0:
@@ -184,6 +186,7 @@ def embedding_bag_backward(
     padding_idx,
 ) -> Array:
     """The gradient of the table, which is sparse if that is asked."""
+    _check_places(indices, offsets)
     count = grad.shape[0]
     if sparse:
         bags = _bags(indices, offsets, count)
@@ -227,6 +230,7 @@ def embedding_bag_per_sample_weights_backward(
 ) -> Array:
     """The gradient of `per_sample_weights`: the inner product of each row and its bag's
     gradient."""
+    _check_places(indices, offsets)
     require_scalar_type(weight, grad.dtype)
     bags = _bags(indices, offsets, grad.shape[0])
     result = (widened(grad)[bags] * widened(weight)[indices]).sum(1)
@@ -281,8 +285,8 @@ def _embedding_bag(
         indices, offsets = indices.long(), offsets.long()
     return tensor_ops.embedding_bag_op(
         weight,
-        indices,
-        offsets,
+        indices.contiguous(),
+        offsets.contiguous(),
         scale_grad_by_freq,
         mode,
         sparse,

@@ -62,7 +62,7 @@ def expanded(shape, indices) -> list:
             check_mask(shape, len(result), index.shape)
             if is_meta(index):
                 raise NotImplementedError(messages.META_NONZERO)
-            result += np.nonzero(index)
+            result += np.nonzero(index) if index.ndim else ()  # of no dimension there are none
         else:
             result.append(np.asarray(index, np.intp))
     if len(result) > len(shape):
@@ -142,7 +142,9 @@ def _key(indices) -> tuple:
 
 @operator(function=False, method=False, node="IndexBackward0", fresh=True)
 def index_(self: Array, indices: list[Array]) -> Array:
-    places = in_range(self.shape, expanded(self.shape, indices))
+    places = expanded(self.shape, indices)
+    _require_places(places, indices)
+    places = in_range(self.shape, places)
     indexed = [dim for dim, place in enumerate(places) if place is not None]
     if len(indexed) == 1 and self.flags.c_contiguous:  # in a third of the time
         return np.asarray(self.take(places[indexed[0]], indexed[0]))
@@ -150,6 +152,14 @@ def index_(self: Array, indices: list[Array]) -> Array:
 
 
 index_.laid_out_as(index_layout)
+
+
+def _require_places(places, indices) -> None:
+    """Raise RuntimeError, as ATen's kernel does, where all indices are masks without dimensions."""
+    present = [index for index in indices if index is not None]
+    if present and all(place is None for place in places):
+        file = "aten/src/ATen/native/cpu/IndexKernelUtils.h"
+        raise RuntimeError(messages.internal_assert("ntensor >= 3", file, 8))
 
 
 def _is_one_mask(indices) -> bool:
@@ -165,9 +175,17 @@ def _broadcasts(shape, target) -> bool:
 
 
 def _put(self, indices, values, accumulate: bool):
+    if not accumulate and values.size == 1 and _is_one_mask(indices):  # ATen calls masked_fill_
+        if len(indices) > self.ndim:
+            raise IndexError(_too_many(self.shape, len(indices)))
+        dim, mask = next((d, index) for d, index in enumerate(indices) if index is not None)
+        check_mask(self.shape, dim, mask.shape)
+        require_mask(mask)
+        values = storable(values.item(), self.dtype)
+        if not mask.ndim:
+            return np.full_like(preserved(self), values) if mask else preserved(self)
     places = expanded(self.shape, indices)
-    if not accumulate and values.size == 1 and _is_one_mask(indices):
-        values = storable(values.item(), self.dtype)  # as ATen then calls masked_fill_
+    _require_places(places, indices)
     target = indexed_shape(self.shape, places)
     if not _broadcasts(values.shape, target):
         raise RuntimeError(

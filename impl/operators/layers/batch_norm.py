@@ -65,12 +65,18 @@ def native_batch_norm(
     if input.size:
         _check_statistics(running_mean, running_var)
     check_parameters(input, "batch_norm", weight, bias, running_mean, running_var)
+    parameters = (v for v in (weight, bias, running_mean, running_var, input) if v is not None)
+    kind = next(parameters).dtype
+    if not (training or input.size):  # whatever the statistics are, and the number of dimensions
+        return (
+            formatted_as(np.empty(input.shape, input.dtype), input),
+            np.empty(0, kind),
+            np.empty(0, kind),
+        )
     count = input.shape[1]
     weight, bias, running_mean, running_var = (
         v if v is None else v.reshape(-1)[:count] for v in (weight, bias, running_mean, running_var)
     )
-    parameters = (v for v in (weight, bias, running_mean, running_var, input) if v is not None)
-    kind = next(parameters).dtype
     wide = widened(input).dtype
     if training:
         mean, total, invstd = batch_statistics(input, eps)
@@ -82,8 +88,6 @@ def native_batch_norm(
         mean, invstd = map(widened, saved)
     else:
         saved = np.empty(0, kind), np.empty(0, kind)
-        if not input.size:  # whatever the statistics are
-            return formatted_as(np.empty(input.shape, input.dtype), input), *saved
         mean, invstd = _running(running_mean, running_var, wide, eps)
     result = normalized(input, mean, invstd, weight, bias)
     return formatted_as(result.astype(input.dtype, copy=False), input), *saved

@@ -10,6 +10,7 @@ import math
 from impl.core import messages
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import array_ops
+from impl.core.sizes import negative_size
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator, unless_recorded, written
 from impl.dispatch.facts import SavedAs
@@ -40,6 +41,8 @@ from impl.tensor.tensor import Tensor, new
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N, C, HxW, group, eps
 ) -> tuple:
+    if N < 0:
+        raise negative_size([N, group])
     check_parameters(input, "GroupNormKernelImpl", weight, bias)
     if input.size != N * C * HxW:
         raise RuntimeError(messages.expected("X.numel() == N * C * HxW"))

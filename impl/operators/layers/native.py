@@ -88,7 +88,8 @@ def _check_normalised(input, weight, bias, running_mean, running_var, training: 
         batch_norm.check_elements(input._raw)
     else:
         _check_dtypes(input, weight, bias, running_mean, running_var)
-        input.size(1)
+        if input._raw.size:
+            input.size(1)
 
 
 def _check_dtypes(input, *parameters) -> None:

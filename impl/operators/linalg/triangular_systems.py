@@ -12,6 +12,7 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
+from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function, written
@@ -59,6 +60,8 @@ def triangle(F, value, upper: bool, unitriangular: bool):
 
 @linalg_solve_triangular.gradients("self", "B")
 def _gradients(F, grad, self, result, upper, left, unitriangular, needs):
+    if F.is_complex(grad) and not F.is_complex(self):  # a saved tensor that a hook has changed
+        warn_after_pass(messages.DISCARDED, stacklevel=3)
     to_B = solution(F, F.adjoint_matrix(self), grad, not upper, left, unitriangular)
     if not needs[0]:
         return None, to_B

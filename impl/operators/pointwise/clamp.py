@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, CATEGORY, WIDE, bool_, result_dtype
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
@@ -24,7 +25,7 @@ from impl.operators.pointwise.halved_ties import (
     smaller_gradient,
     smaller_tangent,
 )
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 def _strictly_inside(self, min, max):
@@ -256,13 +257,19 @@ _BESIDE_TENSORS = {("min", "max"): clamp_tensors, ("min",): _MIN_TENSOR, ("max",
 _BESIDE_NUMBERS = {("min", "max"): clamp_numbers, ("min",): _MIN_NUMBER, ("max",): _MAX_NUMBER}
 
 
-def _check_given(input, min, max) -> None:
-    """Raise RuntimeError without a bound, and for a complex one of an operand that is not."""
+def _given(input, min, max) -> list:
+    """The bounds, those that are complex numbers as real ones, for an operand of a floating dtype.
+
+    Raises RuntimeError without a bound, and for an imaginary part of one of such an operand.
+    """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     real = input._raw.dtype.kind == "f"
     if real and any(isinstance(b, complex) and b.imag for b in (min, max)):
         raise RuntimeError("value cannot be converted to type double without overflow")
+    if not real or (STATE.enabled and requires_grad(input)):  # the formula compares with them
+        return [min, max]
+    return [b.real if isinstance(b, complex) else b for b in (min, max)]
 
 
 @function()
@@ -273,7 +280,7 @@ def clamp(input, min=None, max=None, *, out=None):
     Between numbers the gradient passes on the open interval; what ties with a bound that is a
     tensor shares with it. Raises RuntimeError without any bound.
     """
-    _check_given(input, min, max)
+    min, max = _given(input, min, max)
     op, bounds = _overload(input, min=min, max=max)
     return op(input, *bounds) if out is None else op.call_out(out, (input, *bounds))
 
@@ -281,7 +288,7 @@ def clamp(input, min=None, max=None, *, out=None):
 @function()
 def clamp_(input, min=None, max=None):
     """`clamp` in place."""
-    _check_given(input, min, max)
+    min, max = _given(input, min, max)
     op, bounds = _overload(input, True, min=min, max=max)
     return op.inplace(input, *bounds)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, bfloat16, bool_, complex_of, real_of
 from impl.core.inference_mode import refuses
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
+from impl.core.storage import address, owner_of
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import MemoryOverlap
@@ -191,6 +193,9 @@ def _pairs(self) -> np.ndarray:
 
 def _numbers(self) -> np.ndarray:
     array = np.ascontiguousarray(self)
+    owner = owner_of(array)  # whose memory a gradient that is a view may have from an odd place on
+    if owner is not None and (address(array) - address(owner)) // array.itemsize % 2:
+        raise RuntimeError(messages.ODD_OFFSET)
     return array.view(complex_of(BY_NUMPY[array.dtype]).numpy).reshape(array.shape[:-1])
 
 

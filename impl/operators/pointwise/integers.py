@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
+from impl.core.dtypes import BY_NUMPY, FLOATING, bool_, result_dtype
 from impl.core.strides import unboxed
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import check_dtypes, store
+from impl.dispatch.out import check_dtypes, fit, store
 from impl.tensor.tensor import Tensor, new
 
 
@@ -48,21 +48,46 @@ def _store_found(name: str, out, result: Tensor):
     return store(name, out, result)
 
 
-@function(method=False, out=True, derived=False, storing=_store_found, batching="fallback")
+def _common_dtype(values):
+    """The dtype in which tensors and numbers are compared. Raises NotImplementedError for bools and
+    complex numbers."""
+    for value in values:
+        if isinstance(value, (np.ndarray, np.generic, bool, complex)):
+            d = BY_NUMPY[np.asarray(value).dtype]
+            if d.category > FLOATING or d.name == "bool":
+                raise NotImplementedError(
+                    f"Unsupported input type encountered for isin(): {d.legacy}"
+                )
+    return result_dtype(values)
+
+
+def _raws(*values) -> list:
+    return [v._raw if isinstance(v, Tensor) else v for v in values]
+
+
+def _prepare_found(out, elements, test_elements, **_) -> None:
+    """Let `out=` have no elements, as torch's meta function does where one number is looked for."""
+    if isinstance(out, Tensor) and not isinstance(elements, Tensor):
+        _common_dtype(_raws(elements, test_elements))
+        check_dtypes((out,), bool_)
+        fit(out, (0,))
+
+
+@function(
+    method=False,
+    out=True,
+    derived=False,
+    storing=_store_found,
+    before=_prepare_found,
+    batching="fallback",
+)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 
     Raises NotImplementedError for bools and complex numbers.
     """
-    raws = [v._raw if isinstance(v, Tensor) else v for v in (elements, test_elements)]
-    common = result_dtype(raws)
-    for raw in raws:
-        if isinstance(raw, (np.ndarray, np.generic, bool, complex)):
-            d = BY_NUMPY[np.asarray(raw).dtype]
-            if d.category > FLOATING or d.name == "bool":
-                raise NotImplementedError(
-                    f"Unsupported input type encountered for isin(): {d.legacy}"
-                )
+    raws = _raws(elements, test_elements)
+    common = _common_dtype(raws)
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
     found = np.isin(whole, others, invert=invert)
     return new(unboxed(found))

@@ -113,6 +113,7 @@ def _angle_backward(F, grad, self):
     return F.where(self == 0, 0.0, turn)
 
 
+angle.casts_out(False)
 angle.gradient(self=_angle_backward)
 angle.forward(lambda F, self_t, self: F.real_part(F.conj(_angle_backward(F, F.conj(self_t), self))))
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dtypes import result_dtype
+from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.state import STATE
 from impl.dispatch.autocast import lowering
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.not_implemented import require_scalar_type
 from impl.kernels.reduced_precision import widened
 
 
@@ -18,10 +17,10 @@ def trilinear(
 ) -> Array:
     """The product of three tensors, each unsqueezed at the dimensions in its `expand`, summed over
     `sumdim` (ATen's _trilinear)."""
-    if i1.size and i2.size and i3.size:
-        _check_dtypes((i1, i2, i3), [d in expand3 for d in sumdim if d != unroll_dim])
     dims = range(i1.ndim + len(expand1))
     present = [[d for d in dims if d not in absent] for absent in (expand1, expand2, expand3)]
+    if i1.size and i2.size and i3.size:
+        _check_dtypes((i1, i2, i3), present, [d for d in sumdim if d != unroll_dim], unroll_dim)
     kept = [d for d in dims if d not in sumdim]
     if STATE.autocast is not None:
         return _in_pairs((i1, i2, i3), present, kept, unroll_dim)
@@ -30,15 +29,33 @@ def trilinear(
     return np.ascontiguousarray(result).astype(i1.dtype, copy=False)
 
 
-def _check_dtypes(factors, summed_first) -> None:
+def _check_dtypes(factors, present, summed, unrolled: int) -> None:
     """Raise RuntimeError for factors of two dtypes that are multiplied by `bmm`, as ATen multiplies
     a pair that is summed over a dimension: the first two, then their product and the third. Others
-    are promoted. `summed_first` says of each dimension whether the first product is summed."""
-    i1, i2, i3 = factors
-    if any(summed_first):
-        require_scalar_type(i2, i1.dtype)
-    if not all(summed_first):
-        require_scalar_type(i3, result_dtype([i1, i2]).numpy)
+    are promoted. Each factor has the dimensions in its `present`."""
+    sizes = [
+        {d: n for d, n in zip(dims, value.shape, strict=True) if d != unrolled}
+        for value, dims in zip(factors, present, strict=True)
+    ]
+    kinds = [value.dtype for value in factors]
+    first = [d for d in summed if d not in sizes[2]]
+    if first:
+        _check_pair(kinds[:2], sizes[:2], first)
+    if len(first) < len(summed):
+        kind = result_dtype([*factors[:2]]).numpy
+        product = {d: n for d, n in {**sizes[0], **sizes[1]}.items() if d not in first}
+        _check_pair([kind, kinds[2]], [product, sizes[2]], summed)
+
+
+def _check_pair(kinds, sizes, summed) -> None:
+    """Raise RuntimeError for a pair of two dtypes; where the second has no dimension of its own it
+    is the first one that `bmm` is given."""
+    own = [n for d, n in sizes[0].items() if d not in summed and d not in sizes[1]]
+    if max(own, default=1) > 1 and not sizes[1].keys() - sizes[0].keys():
+        kinds = kinds[::-1]
+    if kinds[0] != kinds[1]:
+        expected, found = (BY_NUMPY[kind].legacy for kind in kinds)
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
 
 
 def _in_pairs(values, present, kept, unrolled: int):

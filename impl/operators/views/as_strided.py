@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import check_resized
-from impl.core.strides import may_overlap
+from impl.core.strides import extent, may_overlap
 from impl.dispatch.definition import OfArguments, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.view_operator import view
@@ -42,8 +42,37 @@ def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
 def _as_strided_of_batch(args, level):
     batch, size, stride, *offset = args
     value = fronted(batch, level)
+    if len(size) != len(stride):
+        raise RuntimeError(
+            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got "
+            f"size {[*size]} and stride {[*stride]}"
+        )
+    if min((*size, *stride), default=0) >= 0:
+        _check_example(value, size, stride, *offset)
     steps = (value.stride(0), *stride)
     return hide(as_strided(value, (level.size, *size), steps, *offset), level)
+
+
+def _check_example(value: Tensor, size, stride, storage_offset=None) -> None:
+    """Raise RuntimeError for a view of an example, by the first one of a batch, that reaches beyond
+    its elements (checkBasicAsStridedValidForSlice)."""
+    begin = value.storage_offset()
+    offset = begin if storage_offset is None else storage_offset
+    reach, end = extent(size, stride), extent(value.shape[1:], value.stride()[1:])
+    if not reach or (end and offset + reach <= begin + end and begin <= offset):
+        return
+    found = (
+        f"`result` can access some memory in range [{offset}, {offset + reach}], but `tensor` can "
+        f"only access some memory in range [{begin}, {begin + end}]. "
+        if end
+        else "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a "
+        "result with some storage. "
+    )
+    raise RuntimeError(
+        f"result = tensor.as_strided({[*size]}, {[*stride]}, {offset}) can access memory outside "
+        f"of `tensor`. {found}This is not supported inside of vmap, please try to rewrite the "
+        "`as_strided` call as a sequence of PyTorch view operations"
+    )
 
 
 def _overflow(size, stride) -> str:

@@ -156,7 +156,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     self._storage = Replaced(memory, self._storage)
     inference_mode.count(self)
     if recorded:
-        record_undifferentiable("set_", edges, self)
+        record_undifferentiable("set_", edges, (self,))
     if any(forward_grad.fw_grad(one) is not None for one in (self, *others)):
         raise NotImplementedError(messages.FORWARD_UNSUPPORTED.format("set_") + ".")
     return self
