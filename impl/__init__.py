@@ -8,10 +8,12 @@ import sys as _sys
 from impl import (
     _C,
     _ops,
+    accelerator,
     amp,
     autograd,
     backends,
     compiler,
+    cpu,
     cuda,
     distributed,
     distributions,
@@ -22,6 +24,8 @@ from impl import (
     library,
     linalg,
     masked,
+    mps,
+    mtia,
     multiprocessing,
     nn,
     onnx,
@@ -40,6 +44,7 @@ from impl import (
     types,
     utils,
     version,
+    xpu,
 )
 from impl import _tensor as _tensor_py
 from impl import operators as _operators
@@ -51,11 +56,13 @@ from impl._checks import (
     _check_type,
     _check_value,
 )
+from impl._device_modules import get_device_module
 from impl._linalg_utils import _symeig as symeig
 from impl._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve
 from impl.amp import GradScaler
 from impl.arg_parser.publish import publish as _publish
 from impl.compiler import compile
+from impl.core.accelerator_errors import AcceleratorError, OutOfMemoryError
 from impl.core.context import (
     are_deterministic_algorithms_enabled,
     get_default_device,
@@ -113,6 +120,7 @@ from impl.core.memory_formats import (
 )
 from impl.core.registry import FUNCTIONS as _FUNCTIONS
 from impl.core.sizes import Size
+from impl.core.streams import Event, Stream
 from impl.dispatch.autocast import (
     autocast,
     autocast_decrement_nesting,
