@@ -7,6 +7,7 @@ import sys as _sys
 
 from impl import (
     _C,
+    __future__,
     _ops,
     accelerator,
     amp,
@@ -36,6 +37,7 @@ from impl import (
     random,
     return_types,
     serialization,
+    signal,
     sparse,
     special,
     storage,
@@ -152,6 +154,7 @@ from impl.serialization import load, save
 from impl.tensor import overridable as _overridable
 from impl.tensor import views as _views
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 
 __version__ = "0.1.0"
 

@@ -27,6 +27,13 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
 
 
 @_method
+def module_load(self, other, assign=False):
+    """The tensor that `load_state_dict` swaps this one with: its own values, after `other` is
+    copied into it, or those of `other` to `assign` (torch.Tensor.module_load)."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+@_method
 def lu(self, pivot=True, get_infos=False):
     """See `torch.lu`."""
     factors, pivots, infos = C._lu_with_info(self, pivot=pivot, check_errors=not get_infos)

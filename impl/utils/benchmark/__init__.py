@@ -1,0 +1,6 @@
+"""`torch.utils.benchmark`: timers of statements, and their measurements."""
+
+from impl.utils.benchmark.measurement import Measurement, TaskSpec, select_unit, trim_sigfig
+from impl.utils.benchmark.timer import Language, Timer, timer
+
+__all__ = ["Language", "Measurement", "TaskSpec", "Timer", "select_unit", "timer", "trim_sigfig"]
