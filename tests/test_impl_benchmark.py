@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from impl.utils.benchmark import Measurement, TaskSpec, Timer, select_unit, trim_sigfig
+from impl.utils.benchmark import Compare, Measurement, TaskSpec, Timer, select_unit, trim_sigfig
 
 
 def test_a_statement_is_timed_with_torch_at_hand():
@@ -60,3 +60,28 @@ def test_a_measurement_shows_its_spread():
 def test_other_statements_are_refused(options, kind):
     with pytest.raises(kind):
         Timer(**options)
+
+
+def test_measurements_are_compared_in_a_table():
+    found = [
+        Measurement(1, [1e-4 * k] * 4, TaskSpec("f(x)", "", "", "label", sub, size, None, threads))
+        for k, (sub, size, threads) in enumerate(
+            [("x", "[1]", 1), ("x", "[10]", 1), ("long", "[1]", 1), ("x", "[10]", 4)], start=1
+        )
+    ]
+    compare = Compare(found)
+    compare.trim_significant_figures()
+    assert str(compare) == (
+        "[---------- label ----------]\n"
+        "            |   [1]   |  [10]\n"
+        "1 threads: ------------------\n"
+        "      x     |  100.0  |  200 \n"
+        "      long  |  300.0  |      \n"
+        "4 threads: ------------------\n"
+        "      x     |         |  400 \n"
+        "\nTimes are in microseconds (us).\n"
+    )
+    compare.colorize()
+    assert "\033[92m\033[1m100.0" in str(compare)
+    with pytest.raises(ValueError, match="Expected an instance of `Measurement`"):
+        Compare([3])
