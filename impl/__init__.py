@@ -7,11 +7,14 @@ import sys as _sys
 
 from impl import (
     _C,
+    __future__,
     _ops,
+    accelerator,
     amp,
     autograd,
     backends,
     compiler,
+    cpu,
     cuda,
     distributed,
     distributions,
@@ -22,6 +25,8 @@ from impl import (
     library,
     linalg,
     masked,
+    mps,
+    mtia,
     multiprocessing,
     nn,
     onnx,
@@ -32,6 +37,7 @@ from impl import (
     random,
     return_types,
     serialization,
+    signal,
     sparse,
     special,
     storage,
@@ -40,6 +46,7 @@ from impl import (
     types,
     utils,
     version,
+    xpu,
 )
 from impl import _tensor as _tensor_py
 from impl import operators as _operators
@@ -51,11 +58,13 @@ from impl._checks import (
     _check_type,
     _check_value,
 )
+from impl._device_modules import get_device_module
 from impl._linalg_utils import _symeig as symeig
 from impl._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve
 from impl.amp import GradScaler
 from impl.arg_parser.publish import publish as _publish
 from impl.compiler import compile
+from impl.core.accelerator_errors import AcceleratorError, OutOfMemoryError
 from impl.core.context import (
     are_deterministic_algorithms_enabled,
     get_default_device,
@@ -113,6 +122,7 @@ from impl.core.memory_formats import (
 )
 from impl.core.registry import FUNCTIONS as _FUNCTIONS
 from impl.core.sizes import Size
+from impl.core.streams import Event, Stream
 from impl.dispatch.autocast import (
     autocast,
     autocast_decrement_nesting,
@@ -130,6 +140,7 @@ from impl.factories import creation as _creation
 from impl.factories import printing as _tensor_str
 from impl.factories import tensor_methods as _tensor_methods
 from impl.factories import type_info as _type_info
+from impl.factories.creation.dlpack import from_dlpack, to_dlpack
 from impl.factories.generator import Generator, default_generator
 from impl.factories.printing import set_printoptions
 from impl.factories.storages import LEGACY_STORAGES as _LEGACY_STORAGES
@@ -144,6 +155,7 @@ from impl.serialization import load, save
 from impl.tensor import overridable as _overridable
 from impl.tensor import views as _views
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 
 __version__ = "0.1.0"
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 
 from impl import _linalg_utils, functional
 from impl.arg_parser.publish import parsed
+from impl.core.memory_formats import channels_last, memory_format
 from impl.core.registry import C, method_of
+from impl.core.tensor_iterator import dimension_order, is_unambiguous
 from impl.factories.copy_and_pickle import _rebuild_from_type_v2
 from impl.operators.views import shape
 from impl.tensor.tensor import Tensor
@@ -24,6 +27,46 @@ def _method(function):
 def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     """See `torch.norm`."""
     return functional.norm(self, p, dim, keepdim, dtype=dtype)
+
+
+@_method
+def module_load(self, other, assign=False):
+    """The tensor that `load_state_dict` swaps this one with: its own values, after `other` is
+    copied into it, or those of `other` to `assign` (torch.Tensor.module_load)."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+@_method
+def dim_order(self, *, ambiguity_check=False):
+    """The dimensions in the order of memory, outermost first (torch.Tensor.dim_order).
+
+    With `ambiguity_check`, or a list of memory formats to tell them apart, RuntimeError for a
+    tensor that has several orders.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(
+        isinstance(each, memory_format) for each in formats
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    sizes, strides = tuple(self.shape), self.stride()
+    several = 1 in sizes or any(a == b for a, b in itertools.pairwise(strides))
+    if ambiguity_check is not False and several:
+        legal = sum(self.is_contiguous(memory_format=each) for each in formats)
+        if legal != 1:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the "
+                "given memory formats."
+            )
+    if self.dim() < 2:
+        return tuple(range(self.dim()))
+    flat = self.is_contiguous()
+    last = self.dim() == 4 and self.is_contiguous(memory_format=channels_last)
+    if flat is not last:
+        return tuple(range(self.dim())) if flat else (0, 2, 3, 1)
+    order = dimension_order(sizes, [(sizes, strides)])
+    if ambiguity_check and not is_unambiguous(sizes, strides, order):
+        raise RuntimeError("The tensor does not have unique dim order.")
+    return tuple(reversed(order))
 
 
 @_method

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from impl.dispatch.op_overload import OpOverload, OpOverloadPacket
 from impl.tensor.function_modes import BaseTorchFunctionMode as BaseTorchFunctionMode
 from impl.tensor.function_modes import TorchFunctionMode as TorchFunctionMode
 from impl.tensor.overridable import has_torch_function
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import handle_torch_function, kept_getters
 
+_NAMESPACES = (
+    "torch",
+    "torch.functional",
+    "torch.nn.functional",
+    "torch.nn.init",
+    "torch.Tensor",
+    "torch.linalg",
+    "torch.fft",
+    "torch.special",
+)
+
 __all__ = [
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "resolve_name",
     "wrap_torch_function",
 ]
 
@@ -58,6 +72,39 @@ def get_default_nowrap_functions() -> set[Callable]:
     """The getters whose results keep their class in `Tensor.__torch_function__`
     (torch.overrides.get_default_nowrap_functions)."""
     return set(kept_getters())
+
+
+def resolve_name(f: Any) -> str | None:
+    """The public name of a function or method, or of an operator; None for others
+    (torch.overrides.resolve_name)."""
+    if isinstance(f, (OpOverload, OpOverloadPacket)):
+        return str(f)
+    try:
+        return _names().get(f)
+    except TypeError:  # it has no hash
+        return None
+
+
+@functools.cache
+def _names() -> dict[Any, str]:
+    """The names of functions, and of the getters and setters of properties; of several the last."""
+    root = sys.modules[__name__.partition(".")[0]]
+    found: dict[Any, str] = {}
+    for path in _NAMESPACES:
+        space: Any = functools.reduce(getattr, path.split(".")[1:], root)
+        for name in dir(space):
+            member = getattr(space, name)
+            if space is Tensor:
+                if name == "__weakref__" or getattr(object, name, None) == member:
+                    continue
+            elif name.startswith("__"):
+                continue
+            if isinstance(member, property):
+                found[member.__get__] = f"{path}.{name}.__get__"
+                found[member.__set__] = f"{path}.{name}.__set__"
+            elif callable(member) and not isinstance(member, type) and member.__hash__:
+                found[member] = f"{path}.{name}"
+    return found
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:

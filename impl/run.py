@@ -9,6 +9,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import multiprocessing.spawn
 import os
 import runpy
 import sys
@@ -123,6 +124,7 @@ def main(arguments: Sequence[str]) -> int:
         print(_USAGE, end="", file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     bind()
+    _bind_in_fresh_processes()
     if arguments[0] == "-m":
         return _run_module(arguments[1:])
     script = arguments[0]
@@ -133,6 +135,27 @@ def main(arguments: Sequence[str]) -> int:
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     runpy.run_path(script, run_name="__main__")
     return 0
+
+
+class _Bound:
+    """The first of the instructions of a fresh process: reading it binds impl there."""
+
+    def __reduce__(self) -> tuple:
+        return _bind_in_process, ()
+
+
+def _bind_in_process() -> None:
+    importlib.import_module("impl.run").bind()
+
+
+def _bind_in_fresh_processes() -> None:
+    """Let processes that multiprocessing starts afresh, which import the script, bind impl too."""
+    instructions = multiprocessing.spawn.get_preparation_data
+
+    def bound_instructions(name: str) -> dict:
+        return {"impl": _Bound(), **instructions(name)}
+
+    multiprocessing.spawn.get_preparation_data = bound_instructions
 
 
 def _run_module(arguments: Sequence[str]) -> int:

@@ -10,7 +10,8 @@ import pytest
 import impl
 from impl.optim.update_rule import UpdateRule
 
-NAMES = sorted(set(impl.optim.__all__) - {"Optimizer", "lr_scheduler", "swa_utils"})
+OTHERS = {"Optimizer", "lr_scheduler", "swa_utils", "swap_in_optimizer_params_and_state"}
+NAMES = sorted(set(impl.optim.__all__) - OTHERS)
 # Optimizers that torch.optim itself is the module of, which take no complex parameters.
 REAL = {"Adafactor", "Muon", "SparseAdam"}
 

@@ -26,6 +26,8 @@ from impl.engine.backward import backward, grad
 from impl.graph.anomaly_mode import detect_anomaly, set_detect_anomaly
 from impl.tape.custom_function import Function
 from impl.tape.versions import _unsafe_preserve_version_counter
+from impl.tensor.overridable import has_torch_function as has_torch_function
+from impl.tensor.torch_function import handle_torch_function as handle_torch_function
 
 
 def variable(*args, **kwargs):

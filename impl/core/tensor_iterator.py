@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from impl.core.memory_formats import channels_last
 from impl.core.strides import contiguous_strides, is_contiguous, is_dense
 
@@ -58,6 +60,11 @@ def dimension_order(shape, operands) -> list[int]:
             elif comparison < 0:
                 break
     return order
+
+
+def is_unambiguous(shape, strides, order: list[int]) -> bool:
+    """Whether the strides grow from each dimension of an order to the next."""
+    return all(_compare(a, b, shape, [strides]) == -1 for a, b in pairwise(order))
 
 
 def _compare(a: int, b: int, shape, aligned) -> int:

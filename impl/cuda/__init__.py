@@ -2,21 +2,117 @@
 
 from __future__ import annotations
 
-from impl.cuda import amp
+from typing import Any
+
+from impl.core.absent_devices import (
+    SelectedDevice,
+    StreamContext,
+    dummies,
+    index_of,
+    refusal,
+    refusals,
+)
+from impl.core.accelerator_errors import OutOfMemoryError
+from impl.core.dtypes import ALL
+from impl.core.named_types import NamedType
+from impl.cuda import amp, memory, nvtx, random, streams
+from impl.cuda.memory import *  # noqa: F403
+from impl.cuda.random import *  # noqa: F403
+from impl.cuda.streams import Event, ExternalStream, Stream
 
 __all__ = [
+    *(*memory.__all__, *memory.UNLINKED, *memory.REFUSED, *random.__all__, *random.REFUSED),
+    "Event",
+    "ExternalStream",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
     "amp",
+    "device",
     "device_count",
-    "empty_cache",
+    "device_of",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
-    "manual_seed",
-    "manual_seed_all",
-    "max_memory_allocated",
-    "memory_allocated",
+    "is_tf32_supported",
+    "memory",
+    "nvtx",
+    "random",
+    "set_device",
+    "stream",
+    "streams",
     "synchronize",
 ]
+
+_ABSENT = "Torch not compiled with CUDA enabled"
+_REFUSED = refusals(
+    "can_device_access_peer cudart current_blas_handle current_device current_solver_handle "
+    "current_stream default_stream get_device_capability get_device_name get_device_properties "
+    "get_stream_from_external get_sync_debug_mode init ipc_collect set_sync_debug_mode synchronize",
+    AssertionError,
+    _ABSENT,
+)
+_UNREAD = refusals(
+    "clock_rate device_memory_used memory_usage power_draw temperature utilization",
+    ModuleNotFoundError,
+    "nvidia-ml-py does not seem to be installed or it can't be imported.",
+)
+_CAPTURE = "is_current_stream_capturing"
+globals().update(memory.UNLINKED | memory.REFUSED | random.REFUSED | _REFUSED | _UNREAD)
+globals().update(dummies(__name__, "CUDAGraph MemPool"))
+globals()[_CAPTURE] = refusal(
+    _CAPTURE,
+    RuntimeError,
+    "Tried to instantiate dummy base class _cuda_isCurrentStreamCapturing",
+)
+synchronize = _REFUSED["synchronize"]
+default_generators: tuple = ()
+has_half = True
+has_magma = False
+
+
+class CudaError(RuntimeError):
+    """An error of the CUDA runtime (torch.cuda.CudaError)."""
+
+
+class DeferredCudaCallError(Exception):
+    """An error of a call that waited for CUDA (torch.cuda.DeferredCudaCallError)."""
+
+
+class device(SelectedDevice):
+    """A block in which a GPU is the current one; RuntimeError for an index (torch.cuda.device)."""
+
+    kind = "cuda"
+    refused = RuntimeError, "PyTorch was compiled without CUDA support"
+
+
+class device_of(device):
+    """A block in which the GPU of a tensor is the current one, without effect for a tensor of the
+    CPU (torch.cuda.device_of)."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
+class _Constructor(NamedType):
+    """The type of `torch.cuda.FloatTensor` and its relatives, which make no tensors."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled."
+        )
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.cuda.{cls.__name__}'>"
+
+
+for _name in (f"{each.legacy}Tensor" for each in ALL if each.legacy):
+    globals()[_name] = _Constructor(
+        _name, (), {"__module__": "torch.cuda", "__qualname__": _name}, module="torch.cuda"
+    )
 
 
 def is_available() -> bool:
@@ -34,33 +130,37 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return False
 
 
+def is_tf32_supported() -> bool:
+    """False (torch.cuda.is_tf32_supported)."""
+    return False
+
+
 def device_count() -> int:
     """0 (torch.cuda.device_count)."""
     return 0
 
 
-def memory_allocated(device=None) -> int:
-    """0 bytes (torch.cuda.memory_allocated)."""
-    return 0
+def get_arch_list() -> list[str]:
+    """No architecture (torch.cuda.get_arch_list)."""
+    return []
 
 
-def max_memory_allocated(device=None) -> int:
-    """0 bytes (torch.cuda.max_memory_allocated)."""
-    return 0
+def get_gencode_flags() -> str:
+    """No flags (torch.cuda.get_gencode_flags)."""
+    return ""
 
 
-def empty_cache() -> None:
-    """No effect: there is no cache (torch.cuda.empty_cache)."""
+def set_device(device: Any) -> None:
+    """Raise AttributeError, except for a negative index, which has no effect; ValueError for a
+    device of another type (torch.cuda.set_device)."""
+    if index_of(device, "cuda") >= 0:
+        raise AttributeError("module 'torch._C' has no attribute '_cuda_setDevice'")
 
 
-def manual_seed(seed: int) -> None:
-    """No effect; torch keeps the seed until CUDA is initialized (torch.cuda.manual_seed)."""
+def set_stream(stream: Any) -> None:
+    """No effect without a stream (torch.cuda.set_stream)."""
 
 
-def manual_seed_all(seed: int) -> None:
-    """No effect, as `manual_seed` (torch.cuda.manual_seed_all)."""
-
-
-def synchronize(device=None) -> None:
-    """Raise AssertionError, as torch without CUDA does (torch.cuda.synchronize)."""
-    raise AssertionError("Torch not compiled with CUDA enabled")
+def stream(stream: Any) -> StreamContext:
+    """A block in which a stream is the current one; no effect without one (torch.cuda.stream)."""
+    return StreamContext(stream)

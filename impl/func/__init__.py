@@ -9,6 +9,7 @@ from impl.func.modules import (
     replace_all_batch_norm_modules_,
     stack_module_state,
 )
+from impl.func.rearrangement import rearrange
 from impl.func.transforms import grad, grad_and_value, jvp, vjp
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
     "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",

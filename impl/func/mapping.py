@@ -6,6 +6,7 @@ The function runs once, with batched tensors (`impl.tensor.batched_tensor`).
 from __future__ import annotations
 
 import functools
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -202,14 +203,16 @@ def _broadcast(dims: Any, spec: TreeSpec) -> list | None:
         return [dims] * spec.num_leaves
     if spec.is_leaf():
         return None
-    kind = list if spec.type is list else tuple if issubclass(spec.type, tuple) else spec.type
-    if not isinstance(dims, kind) or len(dims) != len(spec.children_specs):
+    kind = spec.type
+    if kind is namedtuple or issubclass(kind, tuple):
+        kind = tuple
+    if not isinstance(dims, kind) or len(dims) != spec.num_children:
         return None
     if isinstance(dims, dict) and tree_flatten(dims)[1].context != spec.context:
         return None
     parts = list(dims.values()) if isinstance(dims, dict) else dims
     found: list = []
-    for part, child in zip(parts, spec.children_specs, strict=True):
+    for part, child in zip(parts, spec.children(), strict=True):
         inner = _broadcast(part, child)
         if inner is None:
             return None

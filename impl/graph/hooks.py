@@ -16,21 +16,26 @@ _ids = itertools.count()
 class RemovableHandle:
     """The handle of a registered hook; `remove()`, or leaving its `with` block, unregisters it."""
 
-    def __init__(self, hooks: dict, number: int) -> None:
+    def __init__(self, hooks: dict, number: int, marks: tuple[dict, ...] = ()) -> None:
         # A strong reference: plain dicts have no weak ones, and the hooks live with their node.
         self._hooks = hooks
+        self._marks = marks
         self.id = number
 
     @classmethod
-    def add(cls, hooks: dict, hook) -> RemovableHandle:
-        """Append `hook` to `hooks`."""
+    def add(cls, hooks: dict, hook, marks: tuple[dict, ...] = ()) -> RemovableHandle:
+        """Append `hook` to `hooks`, with True under its number in each of `marks`."""
         number = next(_ids)
         hooks[number] = hook
-        return cls(hooks, number)
+        for mark in marks:
+            mark[number] = True
+        return cls(hooks, number, marks)
 
     def remove(self) -> None:
         """Unregister the hook; a second call has no effect."""
         self._hooks.pop(self.id, None)
+        for mark in self._marks:
+            mark.pop(self.id, None)
 
     def __repr__(self) -> str:
         return f"<torch.utils.hooks.RemovableHandle object at {id(self):#x}>"

@@ -127,6 +127,12 @@ from impl.operators.layers.convolution import (
 )
 from impl.operators.losses.similarity import cosine_similarity, pairwise_distance
 from impl.operators.products.linear import linear
+from impl.overrides import (
+    handle_torch_function,
+    has_torch_function,
+    has_torch_function_unary,
+    has_torch_function_variadic,
+)
 
 bilinear = FUNCTIONS["bilinear"]
 channel_shuffle = FUNCTIONS["channel_shuffle"]

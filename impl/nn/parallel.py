@@ -6,7 +6,7 @@ from typing import Any
 
 from impl.nn.modules.module import Module
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 class DataParallel(Module):
@@ -23,3 +23,25 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The module's own result."""
         return self.module(*inputs, **kwargs)
+
+
+class DistributedDataParallel(Module):
+    """A module whose gradients are summed over processes; ValueError, as there are no groups of
+    processes (torch.nn.parallel.DistributedDataParallel)."""
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        *args: Any,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if options.get("process_group") and options.get("device_mesh") is not None:
+            raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )

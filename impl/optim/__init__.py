@@ -9,11 +9,29 @@ from impl.optim.matrix_rules import Adafactor, Muon
 from impl.optim.moment_rules import Adam, Adamax, AdamW, NAdam, RAdam
 from impl.optim.optimizer import Optimizer
 from impl.optim.sparse_rules import SparseAdam
+from impl.optim.swapped_state import swap_in_optimizer_params_and_state
 from impl.optim.update_rules import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 
 __all__ = [
-    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
-    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SparseAdam",
+    "lr_scheduler",
+    "swa_utils",
+    "swap_in_optimizer_params_and_state",
 ]  # fmt: skip
 
 

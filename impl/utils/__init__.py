@@ -1,6 +1,15 @@
 """`torch.utils`: checkpointing, hooks, and swapping of tensors."""
 
-from impl.utils import _python_dispatch, _pytree, checkpoint, data, deterministic, dlpack, hooks
+from impl.utils import (
+    _python_dispatch,
+    _pytree,
+    checkpoint,
+    data,
+    deterministic,
+    dlpack,
+    hooks,
+    weak,
+)
 from impl.utils.swapping import swap_tensors
 
 __all__ = [
@@ -12,4 +21,5 @@ __all__ = [
     "dlpack",
     "hooks",
     "swap_tensors",
+    "weak",
 ]

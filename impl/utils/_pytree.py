@@ -2,63 +2,84 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+import functools
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import UnionType
+from typing import Any, TypeAlias
 
-from impl.core.sizes import Size
+from impl.utils._pytree_nodes import SUPPORTED_NODES as SUPPORTED_NODES
+from impl.utils._pytree_nodes import (
+    Context,
+    GetAttrKey,
+    MappingKey,
+    SequenceKey,
+    is_namedtuple,
+    is_namedtuple_class,
+    is_namedtuple_instance,
+    is_structseq,
+    is_structseq_class,
+    is_structseq_instance,
+    node_of,
+    register,
+)
+from impl.utils._pytree_spec import LeafSpec, TreeSpec, treespec_leaf
+from impl.utils._pytree_texts import treespec_dumps, treespec_loads, treespec_pprint
 
 __all__ = [
+    "Context",
+    "DumpableContext",
+    "FlattenFn",
+    "FromDumpableContextFn",
+    "GetAttrKey",
     "LeafSpec",
+    "MappingKey",
     "PyTree",
+    "PyTreeSpec",
+    "SequenceKey",
+    "ToDumpableContextFn",
     "TreeSpec",
+    "UnflattenFn",
+    "is_namedtuple",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq",
+    "is_structseq_class",
+    "is_structseq_instance",
+    "key_get",
+    "keystr",
     "register_pytree_node",
     "tree_all",
+    "tree_all_only",
     "tree_any",
+    "tree_any_only",
     "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
     "tree_map_",
     "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dumps",
+    "treespec_leaf",
+    "treespec_loads",
+    "treespec_pprint",
 ]
 
-PyTree = Any
-Context = Any
-
-
-class _Container(NamedTuple):
-    """A type of containers: its entries with what else it needs, and the way back."""
-
-    flatten: Callable[[Any], tuple[Iterable[Any], Context]]
-    unflatten: Callable[[Iterable[Any], Context], Any]
-
-
-_CONTAINERS: dict[type, _Container] = {
-    tuple: _Container(lambda value: (value, None), lambda parts, _: tuple(parts)),
-    list: _Container(lambda value: (value, None), lambda parts, _: list(parts)),
-    deque: _Container(
-        lambda value: (value, value.maxlen), lambda parts, maxlen: deque(parts, maxlen)
-    ),
-    dict: _Container(
-        lambda value: (value.values(), list(value)),
-        lambda parts, keys: dict(zip(keys, parts, strict=True)),
-    ),
-    Size: _Container(lambda value: (value, None), lambda parts, _: tuple(parts)),
-    OrderedDict: _Container(
-        lambda value: (value.values(), list(value)),
-        lambda parts, keys: OrderedDict(zip(keys, parts, strict=True)),
-    ),
-    defaultdict: _Container(
-        lambda value: (value.values(), (value.default_factory, list(value))),
-        lambda parts, context: defaultdict(context[0], zip(context[1], parts, strict=True)),
-    ),
-}
-_NAMED_TUPLE = _Container(lambda value: (value, type(value)), lambda parts, kind: kind(*parts))
-_NAMED_RESULTS = _Container(lambda value: (value, type(value)), lambda parts, kind: kind(parts))
+PyTree: TypeAlias = Any
+DumpableContext: TypeAlias = Any
+PyTreeSpec = TreeSpec
+FlattenFn = Callable[[PyTree], tuple[list[Any], Context]]
+UnflattenFn = Callable[[Iterable[Any], Context], PyTree]
+ToDumpableContextFn = Callable[[Context], DumpableContext]
+FromDumpableContextFn = Callable[[DumpableContext], Context]
+_IsLeaf = Callable[[PyTree], bool] | None
 
 
 def register_pytree_node(
@@ -68,192 +89,197 @@ def register_pytree_node(
     **options: Any,
 ) -> None:
     """Make a class a type of containers. Raises ValueError if it is one already."""
-    if cls in _CONTAINERS:
+    if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    _CONTAINERS[cls] = _Container(flatten_fn, unflatten_fn)
+    register(cls, flatten_fn, unflatten_fn, **options)
 
 
-@dataclass(frozen=True)
-class TreeSpec:
-    """The structure of a tree: a container's type and context, and the structures below it."""
-
-    type: Any
-    context: Context
-    children_specs: list[TreeSpec]
-
-    @property
-    def num_leaves(self) -> int:
-        """How many leaves a tree of this structure has."""
-        return sum(child.num_leaves for child in self.children_specs)
-
-    def is_leaf(self) -> bool:
-        """Whether the whole tree is a leaf."""
-        return False
-
-    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
-        """The tree with these leaves."""
-        return tree_unflatten(leaves, self)
-
-    def __repr__(self, indent: int = 0) -> str:
-        pad = " " * (indent + 2)
-        children = f",\n{pad}".join(c.__repr__(indent + 2) for c in self.children_specs)
-        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
+def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
+    """Give a class of named tuples the name that it has in texts of structures."""
+    node = SUPPORTED_NODES[namedtuple]
+    register(cls, node.flatten_fn, node.unflatten_fn, serialized_type_name=serialized_type_name)
 
 
-class LeafSpec(TreeSpec):
-    """The structure of a leaf."""
-
-    def __init__(self) -> None:
-        super().__init__(None, None, [])
-
-    @property
-    def num_leaves(self) -> int:
-        """One."""
-        return 1
-
-    def is_leaf(self) -> bool:
-        """True."""
-        return True
-
-    def __repr__(self, indent: int = 0) -> str:
-        return "*"
+def tree_is_leaf(tree: PyTree, is_leaf: _IsLeaf = None) -> bool:
+    """Whether a value is a leaf: no container, or one that `is_leaf` accepts."""
+    return (is_leaf is not None and is_leaf(tree)) or node_of(tree) is None
 
 
-_LEAF = LeafSpec()
-
-
-def _container(value: Any) -> tuple[Any, _Container | None]:
-    """The type that a value is a container of, and how; None for a leaf."""
-    return type(value), _container_of(type(value))
-
-
-def _container_of(kind: type) -> _Container | None:
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return _NAMED_TUPLE
-    if issubclass(kind, tuple) and hasattr(kind, "n_fields"):  # torch.return_types
-        return _NAMED_RESULTS
-    return _CONTAINERS.get(kind)
-
-
-def tree_flatten(
-    tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
-) -> tuple[list[Any], TreeSpec]:
+def tree_flatten(tree: PyTree, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree, and its structure."""
     leaves: list[Any] = []
-    spec = _structure(tree, is_leaf, leaves)
-    return leaves, spec
+    return leaves, _structure(tree, is_leaf, leaves)
 
 
-def _structure(value: Any, is_leaf: Callable[[PyTree], bool] | None, leaves: list[Any]) -> TreeSpec:
+def _structure(value: Any, is_leaf: _IsLeaf, leaves: list[Any]) -> TreeSpec:
     """The structure of a tree, whose leaves are added to the list."""
-    kind, container = _container(value)
-    if container is None or (is_leaf is not None and is_leaf(value)):
+    node = node_of(value)
+    if node is None or (is_leaf is not None and is_leaf(value)):
         leaves.append(value)
-        return _LEAF
-    parts, context = container.flatten(value)
-    return TreeSpec(kind, context, [_structure(part, is_leaf, leaves) for part in parts])
+        return treespec_leaf()
+    parts, context = node.flatten_fn(value)
+    return TreeSpec(node.type, context, [_structure(part, is_leaf, leaves) for part in parts])
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
+def tree_unflatten(leaves: Any, treespec: TreeSpec) -> PyTree:
     """The tree of that structure with these leaves. Raises ValueError for another number."""
-    leaves = list(leaves)
-    if len(leaves) != treespec.num_leaves:
-        raise ValueError(
-            f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec "
-            f"refers to a pytree that holds {treespec.num_leaves} items ({treespec})."
-        )
-    return _tree(treespec, iter(leaves))
+    given: Any = treespec
+    if not isinstance(given, TreeSpec):
+        if not isinstance(leaves, TreeSpec):
+            raise TypeError(
+                "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
+                f"{type(treespec)}."
+            )
+        leaves, treespec = given, leaves
+    return treespec.unflatten(leaves)
 
 
-def _tree(spec: TreeSpec, left: Iterator[Any]) -> PyTree:
-    """The tree of a structure with the leaves that are left."""
-    if spec.is_leaf():
-        return next(left)
-    parts = [_tree(child, left) for child in spec.children_specs]
-    container = _container_of(spec.type)
-    assert container is not None
-    return container.unflatten(parts, spec.context)
+def tree_iter(tree: PyTree, is_leaf: _IsLeaf = None) -> Iterator[Any]:
+    """The leaves of a tree, one by one."""
+    node = node_of(tree)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        yield tree
+        return
+    for part in node.flatten_fn(tree)[0]:
+        yield from tree_iter(part, is_leaf)
 
 
-def tree_leaves(tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: _IsLeaf = None) -> list[Any]:
     """The leaves of a tree."""
-    return tree_flatten(tree, is_leaf)[0]
+    return list(tree_iter(tree, is_leaf))
 
 
-tree_iter = tree_leaves
+def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+    """The leaves of several trees."""
+    return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_iter(tree)]
 
 
-def tree_structure(tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None) -> TreeSpec:
+def tree_structure(tree: PyTree, is_leaf: _IsLeaf = None) -> TreeSpec:
     """The structure of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(
-    func: Callable[..., Any],
-    tree: PyTree,
-    *rests: PyTree,
-    is_leaf: Callable[[PyTree], bool] | None = None,
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: _IsLeaf = None
 ) -> PyTree:
     """The tree of a function's results for each leaf, and those of other trees in its place."""
     leaves, spec = tree_flatten(tree, is_leaf)
-    others = [_up_to(spec, rest) for rest in rests]
-    return tree_unflatten([func(*given) for given in zip(leaves, *others, strict=True)], spec)
-
-
-def _up_to(spec: TreeSpec, tree: PyTree) -> list[Any]:
-    """The parts of a tree that stand where the structure has leaves.
-
-    Raises ValueError where the tree is another container than the structure.
-    """
-    if spec.is_leaf():
-        return [tree]
-    kind, container = _container(tree)
-    if container is None or kind is not spec.type:
-        raise ValueError(f"Node type mismatch; expected {spec.type!r}, but got {kind!r}.")
-    parts = list(container.flatten(tree)[0])
-    if len(parts) != len(spec.children_specs):
-        raise ValueError(
-            f"Node arity mismatch; expected {len(spec.children_specs)}, but got {len(parts)}."
-        )
-    pairs = zip(spec.children_specs, parts, strict=True)
-    return [leaf for child, part in pairs for leaf in _up_to(child, part)]
+    others = [spec.flatten_up_to(rest) for rest in rests]
+    return spec.unflatten([func(*given) for given in zip(leaves, *others, strict=True)])
 
 
 def tree_map_(
-    func: Callable[..., Any],
-    tree: PyTree,
-    *rests: PyTree,
-    is_leaf: Callable[[PyTree], bool] | None = None,
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: _IsLeaf = None
 ) -> PyTree:
     """Call a function for each leaf, and return the tree itself."""
-    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    leaves, spec = tree_flatten(tree, is_leaf)
+    for given in zip(leaves, *(spec.flatten_up_to(rest) for rest in rests), strict=True):
+        func(*given)
     return tree
 
 
+def map_only(kinds: Any, /) -> Callable[[Callable], Callable]:
+    """Decorator of a function that then returns other values than those of some types, or those
+    that a function accepts, as they are."""
+    if isinstance(kinds, (type, tuple, UnionType)):
+        chosen: Callable[[Any], bool] = lambda value: isinstance(value, kinds)  # noqa: E731
+    elif callable(kinds):
+        chosen = kinds
+    else:
+        raise TypeError("Argument must be a type, a tuple of types, or a callable.")
+
+    def decorate(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        @functools.wraps(func)
+        def wrapped(value: Any) -> Any:
+            return func(value) if chosen(value) else value
+
+        return wrapped
+
+    return decorate
+
+
 def tree_map_only(
-    kinds: Any,
-    func: Callable[[Any], Any],
-    tree: PyTree,
-    is_leaf: Callable[[PyTree], bool] | None = None,
+    kinds: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: _IsLeaf = None
 ) -> PyTree:
     """As `tree_map`, for the leaves of some types, or those that a function accepts."""
-    chosen = kinds if _is_question(kinds) else lambda leaf: isinstance(leaf, kinds)
-    return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
+    return tree_map(map_only(kinds)(func), tree, is_leaf=is_leaf)
 
 
-def _is_question(kinds: Any) -> bool:
-    return callable(kinds) and not isinstance(kinds, type)
+def tree_map_only_(
+    kinds: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: _IsLeaf = None
+) -> PyTree:
+    """As `tree_map_`, for the leaves of some types, or those that a function accepts."""
+    return tree_map_(map_only(kinds)(func), tree, is_leaf=is_leaf)
 
 
-def tree_any(
-    pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
-) -> bool:
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None) -> bool:
     """Whether a function accepts any leaf."""
-    return any(map(pred, tree_leaves(tree, is_leaf)))
+    return any(map(pred, tree_iter(tree, is_leaf)))
 
 
-def tree_all(
-    pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
-) -> bool:
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None) -> bool:
     """Whether a function accepts every leaf."""
-    return all(map(pred, tree_leaves(tree, is_leaf)))
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any_only(
+    kinds: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None
+) -> bool:
+    """Whether a function accepts any leaf of some types."""
+    return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, kinds))
+
+
+def tree_all_only(
+    kinds: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None
+) -> bool:
+    """Whether a function accepts every leaf of some types."""
+    return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, kinds))
+
+
+# -- with paths: the keys from the root to a leaf -------------------------------------------------
+
+
+def tree_flatten_with_path(tree: PyTree, is_leaf: _IsLeaf = None) -> tuple[list, TreeSpec]:
+    """The paths and leaves of a tree, and its structure. Raises ValueError for a container without
+    keys."""
+    return list(_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: _IsLeaf = None) -> list:
+    """The paths and leaves of a tree."""
+    return list(_paths((), tree, is_leaf))
+
+
+def _paths(path: tuple, tree: PyTree, is_leaf: _IsLeaf) -> Iterator[tuple[tuple, Any]]:
+    node = node_of(tree)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        yield path, tree
+        return
+    if node.flatten_with_keys_fn is None:
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {node.type}. Please pass a "
+            "flatten_with_keys_fn argument to register_pytree_node."
+        )
+    for key, part in node.flatten_with_keys_fn(tree)[0]:
+        yield from _paths((*path, key), part, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: _IsLeaf = None
+) -> PyTree:
+    """As `tree_map`; the function gets the path of each leaf first."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [spec.flatten_up_to(rest) for rest in rests]
+    return spec.unflatten([func(*pair, *o) for pair, *o in zip(found, *others, strict=True)])
+
+
+def keystr(kp: Iterable[Any]) -> str:
+    """The text of a path."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj: Any, kp: Iterable[Any]) -> Any:
+    """The part of a tree at a path."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj

@@ -9,6 +9,7 @@ from torch.utils.data import (
     ConcatDataset,
     DataLoader,
     Dataset,
+    DistributedSampler,
     IterableDataset,
     RandomSampler,
     StackDataset,
@@ -105,3 +106,13 @@ t(lambda: list(DataLoader(d, batch_sampler=[[1, 2], [0]])))
 t(lambda: list(DataLoader([], batch_size=2)))
 t(lambda: WeightedRandomSampler([[1.0]], 1))
 t(lambda: list(DataLoader([1, 2, 3], collate_fn=lambda b: b, batch_size=2)))
+for length, replicas, drop, shuffle in (
+    (7, 3, False, True),
+    (7, 3, True, False),
+    (1, 4, False, True),
+):
+    for rank in range(replicas):
+        share = DistributedSampler(range(length), replicas, rank, shuffle, seed=3, drop_last=drop)
+        share.set_epoch(2)
+        print(len(share), list(share))
+t(lambda: DistributedSampler(range(3), 2, 2))

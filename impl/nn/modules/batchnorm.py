@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from impl.core.dtypes import int64
 from impl.core.registry import C
 from impl.factories.creation import tensor
 from impl.nn import functional as F
 from impl.nn.modules.families import by_dimension, check_rank, layer_class
+from impl.nn.modules.module import Module
 from impl.nn.modules.normalization import _Affine
 from impl.tensor.tensor import Tensor
 
@@ -73,8 +75,11 @@ class _NormBase(_Affine):
 
 
 class _BatchNorm(_NormBase):
-    def forward(self, input: Tensor) -> Tensor:
+    def _check_input_dim(self, input: Tensor) -> None:
         check_rank(input, *((2, 3) if self._ndim == 1 else (self._ndim + 2,)))
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -85,6 +90,51 @@ class _BatchNorm(_NormBase):
         mean, variance = (self.running_mean, self.running_var) if tracked else (None, None)
         settings = from_batch, factor, self.eps
         return F.batch_norm(input, mean, variance, self.weight, self.bias, *settings)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Over (N, C, ...), by the statistics of all processes of a group; without one, which impl does
+    not have, by those of the batch (torch.nn.SyncBatchNorm)."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        settings = num_features, eps, momentum, affine, track_running_stats, device, dtype
+        super().__init__(*settings, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module, in which layers of this class stand for all batch normalisations; they have
+        the same parameters and buffers."""
+        result: Any = module
+        if isinstance(module, _BatchNorm):
+            settings = module.eps, module.momentum, module.affine, module.track_running_stats
+            has_bias = module.bias is not None
+            result = SyncBatchNorm(module.num_features, *settings, process_group, bias=has_bias)
+            if module.affine:
+                result.weight, result.bias = module.weight, module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked", "training"):
+                setattr(result, name, getattr(module, name))
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
 
 
 class _InstanceNorm(_NormBase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from typing import Any
 
 from impl.graph.hooks import RemovableHandle
@@ -11,37 +12,49 @@ from impl.nn.modules.backward_hooks import BackwardHook, hook_last_node
 from impl.nn.modules.global_hooks import ForwardHook
 from impl.tensor.tensor import Tensor
 
+_HOOKS = (
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+)
 
-def _register(hooks: dict, hook, prepend: bool = False) -> RemovableHandle:
-    handle = RemovableHandle.add(hooks, hook)
+
+def _register(
+    hooks: OrderedDict, hook, prepend: bool = False, marks: tuple[dict, ...] = ()
+) -> RemovableHandle:
+    handle = RemovableHandle.add(hooks, hook, marks)
     if prepend:
-        others = {number: other for number, other in hooks.items() if number != handle.id}
-        hooks.clear()
-        hooks[handle.id] = hook
-        hooks.update(others)
+        hooks.move_to_end(handle.id, last=False)
     return handle
 
 
 class Calling:
     """The part of a module that registers hooks and calls them around `forward`."""
 
-    _forward_pre_hooks: dict[int, ForwardHook]
-    _forward_hooks: dict[int, ForwardHook]
-    _backward_pre_hooks: dict[int, Any]
-    _backward_hooks: dict[int, Any]
+    _forward_pre_hooks: OrderedDict[int, Any]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks: OrderedDict[int, Any]
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _backward_pre_hooks: OrderedDict[int, Any]
+    _backward_hooks: OrderedDict[int, Any]
     _is_full_backward_hook: bool | None = None  # None without backward hooks
 
     def _init_hooks(self) -> None:
-        for direction in ("forward", "backward"):
-            for name in ("pre_hooks", "hooks"):
-                object.__setattr__(self, f"_{direction}_{name}", {})
+        for name in _HOOKS:
+            object.__setattr__(self, name, OrderedDict())
 
     def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
         """Call `hook(module, args)` before `forward`; it may return other arguments.
 
         With `with_kwargs`, `hook(module, args, kwargs)`, which may return both.
         """
-        return _register(self._forward_pre_hooks, ForwardHook(hook, with_kwargs), prepend)
+        marks = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
+        return _register(self._forward_pre_hooks, hook, prepend, marks)
 
     def register_forward_hook(
         self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -51,7 +64,10 @@ class Calling:
         With `with_kwargs`, `hook(module, args, kwargs, output)`; with `always_call`, also when
         `forward` raises.
         """
-        return _register(self._forward_hooks, ForwardHook(hook, with_kwargs, always_call), prepend)
+        marks = (self._forward_hooks_with_kwargs,) if with_kwargs else ()
+        if always_call:
+            marks = (*marks, self._forward_hooks_always_called)
+        return _register(self._forward_hooks, hook, prepend, marks)
 
     def register_full_backward_pre_hook(self, hook, prepend: bool = False):
         """Call `hook(module, grad_output)` when the outputs' gradients are known; it may return
@@ -73,6 +89,20 @@ class Calling:
         global_hooks.check_same_kind(kinds, full, "on a single Module")
         self._is_full_backward_hook = full
         return _register(self._backward_hooks, hook, prepend)
+
+    def _pre_hooks_of_calls(self) -> list[ForwardHook]:
+        asking = self._forward_pre_hooks_with_kwargs
+        own = [ForwardHook(hook, n in asking) for n, hook in self._forward_pre_hooks.items()]
+        return [*global_hooks.FORWARD_PRE.values(), *own]
+
+    def _hooks_of_calls(self) -> list[tuple[int, ForwardHook]]:
+        """Numbers and hooks, those of all modules first."""
+        asking, always = self._forward_hooks_with_kwargs, self._forward_hooks_always_called
+        own = [
+            (n, ForwardHook(hook, n in asking, n in always))
+            for n, hook in self._forward_hooks.items()
+        ]
+        return [*global_hooks.FORWARD.items(), *own]
 
     def _backward_hooks_of(self, full: bool) -> list:
         hooks = [hook for hook, kind in global_hooks.BACKWARD.values() if kind is full]
@@ -112,14 +142,14 @@ class _Call:
         # Which backward hooks there are is settled before the first hook of forward runs.
         hooks, non_full = module._backward_hooks_of(True), module._backward_hooks_of(False)
         pre_hooks = [*global_hooks.BACKWARD_PRE.values(), *module._backward_pre_hooks.values()]
-        for entry in (*global_hooks.FORWARD_PRE.values(), *module._forward_pre_hooks.values()):
+        for entry in module._pre_hooks_of_calls():
             self._run_pre_hook(entry)
         backward_hook = None
         if pre_hooks or hooks:
             backward_hook = BackwardHook(module, hooks, pre_hooks)
             self.args = backward_hook.wrap_inputs(self.args)
         self.result = module.forward(*self.args, **self.kwargs)  # type: ignore[attr-defined]
-        for number, entry in (*global_hooks.FORWARD.items(), *module._forward_hooks.items()):
+        for number, entry in module._hooks_of_calls():
             if entry.always_call:
                 self.always_called.add(number)
             self._run_hook(entry, entry.with_kwargs)
@@ -137,7 +167,7 @@ class _Call:
 
     def run_always_called(self) -> None:
         """Run the hooks with `always_call` that have not run, after an exception."""
-        for number, entry in (*global_hooks.FORWARD.items(), *self.module._forward_hooks.items()):
+        for number, entry in self.module._hooks_of_calls():
             if not entry.always_call or number in self.always_called:
                 continue
             everywhere = number in global_hooks.FORWARD

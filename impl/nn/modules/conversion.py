@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
+from impl import __future__
 from impl.core.devices import check_device
 from impl.core.dtypes import COMPLEX, FLOATING
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS, C
 from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
+from impl.utils.swapping import swap_tensors
 
 _COMPLEX = (
     "Complex modules are a new feature under active development whose design may change, and some "
@@ -39,6 +41,9 @@ class Convertible:
                 module._apply(fn)
         for name, parameter in self._parameters.items():
             if parameter is not None:
+                if __future__.get_swap_module_params_on_conversion():
+                    _swap(parameter, fn, f"{type(self).__name__}.{name}")
+                    continue
                 with no_grad():
                     self._parameters[name] = _replaced(parameter, fn)
         for name, buffer in self._buffers.items():
@@ -109,17 +114,42 @@ def _replaced(parameter: Tensor, fn) -> Tensor:
     parameter if that is on another device."""
     converted, gradient = fn(parameter), parameter._own_grad
     result = parameter
-    if converted.device == parameter.device:
+    renewed = __future__.get_overwrite_module_params_on_conversion()
+    if converted.device == parameter.device and not renewed:
         parameter.data = converted
     else:
         result = Parameter(converted, parameter.requires_grad)
     if gradient is not None:
         changed = fn(gradient)
-        if result is parameter and changed.device == gradient.device:
+        if result is parameter and changed.device == gradient.device and not renewed:
             gradient.data = changed
         else:
             result.grad = changed.requires_grad_(gradient.requires_grad)
     return result
+
+
+def _swap(parameter: Any, fn, name: str) -> None:
+    """Swap a parameter with the result of `fn`, and its gradient likewise. Raises RuntimeError for
+    one with a weak reference, which cannot be swapped."""
+    gradient = parameter.grad
+    with no_grad():
+        converted = fn(parameter)
+    try:
+        parameter.grad = None
+        swap_tensors(parameter, Parameter(converted, requires_grad=parameter.requires_grad))
+    except Exception as error:
+        parameter.grad = gradient
+        raise RuntimeError(f"_apply(): Couldn't swap {name}") from error
+    if gradient is None:
+        return
+    with no_grad():
+        changed = fn(gradient)
+    changed.requires_grad_(gradient.requires_grad)
+    try:
+        swap_tensors(gradient, changed)
+    except Exception as error:
+        raise RuntimeError(f"_apply(): Couldn't swap {name}.grad") from error
+    parameter.grad = gradient
 
 
 def _converted(tensor: Tensor, place, target, format) -> Tensor:

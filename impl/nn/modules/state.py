@@ -8,10 +8,12 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from impl import __future__
 from impl.core.grad_mode import no_grad
 from impl.graph.hooks import RemovableHandle
 from impl.nn.parameter import Parameter, is_lazy
 from impl.tensor.tensor import Tensor
+from impl.utils.swapping import swap_tensors
 
 _EXTRA = "_extra_state"
 _NO_OP = (
@@ -261,14 +263,37 @@ def _load_one(module, name, key, target, value: Any, assign: bool, errors: list[
             return
     if target.is_meta and not value.is_meta and not assign:
         warnings.warn(_NO_OP.format(key), UserWarning, stacklevel=2)
+    swapped = __future__.get_swap_module_params_on_conversion()
     try:
-        _assign_or_copy(module, name, target, value, assign)
+        if swapped:
+            _swap(target, value, assign)
+        else:
+            _assign_or_copy(module, name, target, value, assign)
     except Exception as error:
+        action = "swapping" if swapped else "copying"
         errors.append(
-            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f'While {action} the parameter named "{key}", whose dimensions in the model are '
             f"{target.size()} and whose dimensions in the checkpoint are {value.size()}, an "
             f"exception occurred : {error.args}."
         )
+
+
+def _swap(target: Any, value: Any, assign: bool) -> None:
+    """Swap a parameter or buffer with the result of its `module_load`. Raises RuntimeError for a
+    result that is one of both."""
+    with no_grad():
+        loaded = target.module_load(value, assign=assign)
+        if loaded is value or loaded is target:
+            raise RuntimeError(
+                "module_load returned one of self or other, please .detach() the result if "
+                "returning one of the inputs in module_load"
+            )
+        if isinstance(target, Parameter):
+            if isinstance(loaded, Parameter):
+                loaded.requires_grad_(target.requires_grad)
+            else:
+                loaded = Parameter(loaded, requires_grad=target.requires_grad)
+        swap_tensors(target, loaded)
 
 
 def _assign_or_copy(module, name: str, target, value, assign: bool) -> None:

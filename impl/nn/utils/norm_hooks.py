@@ -11,7 +11,7 @@ from impl.nn.parameter import is_lazy
 def _numbers(module: Module, kind: type[Any], name: str) -> list[int]:
     """The numbers of the pre-hooks of a kind that normalise a parameter."""
     entries = module._forward_pre_hooks.items()
-    return [n for n, e in entries if isinstance(e.hook, kind) and e.hook.name == name]
+    return [n for n, e in entries if isinstance(e, kind) and e.name == name]
 
 
 def refuse_second(module: Module, kind: type[Any], norm: str, name: str) -> None:
@@ -34,6 +34,6 @@ def remove(module: Module, kind: type[Any], norm: str, name: str) -> Any:
     numbers = _numbers(module, kind, name)
     if not numbers:
         raise ValueError(f"{norm}_norm of '{name}' not found in {module}")
-    hook = module._forward_pre_hooks.pop(numbers[0]).hook
+    hook = module._forward_pre_hooks.pop(numbers[0])
     hook.remove(module)
     return hook

@@ -1,5 +1,6 @@
 """`torch.utils.data`: data sets, samplers, and the loader that makes batches of them."""
 
+from impl.utils.data import _utils, dataloader
 from impl.utils.data.collating import default_collate, default_convert
 from impl.utils.data.dataset import (
     ChainDataset,
@@ -11,6 +12,7 @@ from impl.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from impl.utils.data.distributed import DistributedSampler
 from impl.utils.data.loader import DataLoader, get_worker_info
 from impl.utils.data.sampler import (
     BatchSampler,
@@ -27,6 +29,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
@@ -36,6 +39,8 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "_utils",
+    "dataloader",
     "default_collate",
     "default_convert",
     "get_worker_info",

@@ -1,4 +1,4 @@
-"""`torch.testing`: the assertion that values are close."""
+"""`torch.testing.assert_close`: the assertion that values are close."""
 
 from __future__ import annotations
 

@@ -1,0 +1,105 @@
+"""`torch.mtia` without Meta's accelerator: the queries of programs that then use the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.core.absent_devices import refusal, refusals
+
+_BUILT = (
+    "Torch not compiled with MTIA enabled. Ensure you have `import "
+    "mtia.host_runtime.torch_mtia.dynamic_library` in your python src file and include "
+    "`//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!"
+)
+_INNER = {
+    "current_device": "getCurrentDevice",
+    "current_stream": "getCurrentDevice",
+    "default_stream": "getCurrentDevice",
+    "empty_cache": "emptyCache",
+    "get_device_capability": "getCurrentDevice",
+    "get_device_properties": "getCurrentDevice",
+    "set_device": "setCurrentDevice",
+    "snapshot": "memorySnapshot",
+    "synchronize": "getCurrentDevice",
+}
+_WITHOUT = "Cannot execute {}() without MTIA backend."
+globals().update(refusals("get_rng_state init initial_seed", AssertionError, _BUILT))
+globals().update(
+    {name: refusal(name, RuntimeError, _WITHOUT.format(inner)) for name, inner in _INNER.items()}
+)
+__all__ = [
+    *_INNER,
+    "device_count",
+    "get_rng_state_all",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+]
+
+
+def is_available() -> bool:
+    """False (torch.mtia.is_available)."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False (torch.mtia.is_initialized)."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """True, as in torch (torch.mtia.is_bf16_supported)."""
+    return True
+
+
+def device_count() -> int:
+    """0 (torch.mtia.device_count)."""
+    return 0
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """Nothing (torch.mtia.memory_stats)."""
+    return {}
+
+
+def memory_allocated(device: Any = None) -> int:
+    """0 bytes (torch.mtia.memory_allocated)."""
+    return 0
+
+
+max_memory_allocated = memory_allocated
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """No effect (torch.mtia.reset_peak_memory_stats)."""
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of no device (torch.mtia.get_rng_state_all)."""
+    return []
+
+
+def manual_seed(seed: int) -> None:
+    """No effect (torch.mtia.manual_seed)."""
+    int(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """No effect (torch.mtia.manual_seed_all)."""
+    int(seed)
+
+
+def seed() -> None:
+    """No effect (torch.mtia.seed)."""
+
+
+def seed_all() -> None:
+    """No effect (torch.mtia.seed_all)."""
