@@ -102,8 +102,8 @@ def best(
         for line in group
     ]
     foremost = min(classes)
-    areas = Counter(line["area"] for line in group)
-    enough = max(2, PART * max(areas.values()))
+    areas = Counter(line["area"] for line in group if line["rule"])
+    enough = max(2, PART * max(areas.values(), default=0))
 
     def rank(position: int) -> tuple[bool, bool, int]:
         area, rule = group[position]["area"], group[position]["rule"]
