@@ -17,7 +17,7 @@ from conformance.execution.execute import trace
 from conformance.output.causes import cause_lines, excerpt
 from conformance.program.program import Program
 from conformance.run_files.causes import MANY, causes
-from conformance.run_files.shown import SHORT
+from conformance.run_files.shown import PLAIN, SHORT, words
 from conformance.settings.settings import Settings
 
 SOURCE = (
@@ -198,6 +198,54 @@ def test_example_shown_is_a_short_one():
     (only,) = causes(run)
     assert only.shown["id"] == "SEED-01.2"
     assert excerpt(only) == list(enumerate(SOURCE.splitlines()[:3], 1))
+
+
+def test_rule_shown_is_of_a_chapter_with_many_programs_of_the_cause():
+    run = [line("LEAF-01.1", "leaves", divergences=lower())]
+    run.append(line("SEED-01.1", "seeds", divergences=lower()))
+    assert causes(run)[0].shown["id"] == "LEAF-01.1"
+    run.append(line("SEED-02.1", "seeds", divergences=lower()))
+    assert causes(run)[0].shown["id"] == "SEED-01.1"
+    run.insert(0, line("LEAF-02.1", "leaves", divergences=lower()))
+    run += [line(f"SEED-{n:02}.1", "seeds", divergences=lower()) for n in range(3, 20)]
+    run += [sample(f"op{n}", 0, divergences=lower()) for n in range(40)]
+    assert causes(run)[0].shown["id"] == "LEAF-02.1"
+    run += [line(f"SEED-{n:02}.1", "seeds", divergences=lower()) for n in range(20, 40)]
+    assert causes(run)[0].shown["id"] == "SEED-01.1"
+
+
+def test_program_shown_has_little_in_it():
+    mapped = "import torch\nfrom torch.func import vmap\nx = torch.ones(2, dtype=torch.half)\n"
+    plain = "import torch\nx = torch.ones(2)\n"
+    run = [
+        line(
+            "SEED-01.1", "seeds", source=mapped + "y = vmap(torch.exp)(x)\n", divergences=lower(2)
+        ),
+        line("SEED-02.1", "seeds", source=plain + "y = x.exp()\n", divergences=lower(1)),
+    ]
+    assert [len(words(one)) for one in run] == [7, 3]
+    assert causes(run)[0].shown["id"] == "SEED-02.1"
+    run[0]["source"] = plain + "z = x.mul(2)\ny = torch.exp(z)\n"
+    assert len(words(run[0])) == 4
+    assert causes(run)[0].shown["id"] == "SEED-01.1"
+
+
+def test_long_program_is_not_shown_for_its_few_words():
+    long = "import torch\ny = torch.ones(2)\n" + "y = -y\n" * SHORT
+    short = "import torch\ny = torch.ones(2, dtype=torch.half, requires_grad=True)\n"
+    run = [
+        line("SEED-01.1", "seeds", source=long, divergences=lower(SHORT)),
+        line("SEED-02.1", "seeds", source=short, divergences=lower(0)),
+    ]
+    assert len(words(run[0])) < len(words(run[1])) / PLAIN
+    assert causes(run)[0].shown["id"] == "SEED-02.1"
+
+
+def test_words_are_those_of_the_code():
+    source = (
+        "import torch\nx = torch.ones(2)  # 'quoted words'\ny = x.log() if x else 'no # text'\n"
+    )
+    assert words(line("SEED-01.1", "seeds", source=source)) == {"torch", "ones", "log"}
 
 
 def test_samples_of_few_operators_are_apart_and_take_rules_that_name_them():

@@ -27,7 +27,7 @@ _SUBJECTS = {
     "grad.same": "`.grad is` the same tensor as before, or not: it",
     "error message": "the message of an error",
     "graph": "the graph below a tensor",
-    "storage": "the storage that a tensor shares",
+    "storage": "the storage of a tensor",
 }
 """Fields of observations in words; others are named as they are."""
 
@@ -76,7 +76,18 @@ def earliest(
 def difference(level: str, divergence: Mapping[str, Any]) -> Difference:
     """The difference of a divergence (`Divergence.to_json`)."""
     field = _KEY.sub("", divergence["field"]).removeprefix("result").removeprefix(".") or "value"
-    return Difference(level, field, kind(divergence["expected"], divergence["got"]))
+    sides = divergence["expected"], divergence["got"]
+    if field == "storage":
+        expected, got = (_whose(side, divergence["name"]) for side in sides)
+        became = got if got != expected else "a third's"
+        return Difference(level, field, f"{expected} became {became}")
+    return Difference(level, field, kind(*sides))
+
+
+def _whose(storage: object, name: str | None) -> str:
+    """Whose a storage is, which an observation names after a tensor that has it."""
+    own = re.escape(name or "result")
+    return "its own" if re.fullmatch(rf"{own}(?:[#\[.].*)?", str(storage)) else "another's"
 
 
 def kind(expected: Any, got: Any) -> str:
