@@ -237,3 +237,76 @@ def test_a_stale_view_of_several_is_read(call):
         return eval(f"view.{call}", {"view": view})
 
     assert outcome(impl, program) == outcome(torch, program)
+
+
+# -- what beginners meet -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "num_workers=-1",
+        "timeout=-1",
+        "prefetch_factor=2",
+        "prefetch_factor=-1",
+        "persistent_workers=True",
+        "batch_size=3",
+    ],
+)
+def test_options_of_loaders(options):
+    check(f"list(t.utils.data.DataLoader(range(4), {options}))")
+
+
+@pytest.mark.parametrize("name", ["batch_size", "sampler", "dataset", "drop_last", "num_workers"])
+def test_attributes_of_a_loader_that_are_not_set(name):
+    check(f"setattr(t.utils.data.DataLoader(range(4)), '{name}', 3)")
+
+
+def test_a_pass_of_a_loader_knows_its_length():
+    check("len(iter(t.utils.data.DataLoader(range(4), batch_size=3)))")
+    check("list(t.utils.data.DataLoader(np.array(['a', 'b']), batch_size=2))")
+
+
+@pytest.mark.parametrize("input", ["tensor(1.0)", "ones(3)", "ones(2, 3)"])
+@pytest.mark.parametrize("weight", ["tensor(1.0)", "ones(3)", "ones(2, 3)", "ones(1, 2, 3)"])
+@pytest.mark.parametrize("bias", ["tensor(1.0)", "ones(2)"])
+def test_dimensions_of_a_linear_layer(input, weight, bias):
+    check(f"t.nn.functional.linear(t.{input}, t.{weight}, t.{bias})")
+
+
+USES = """
+list(m.parameters()); list(m.buffers()); list(m.modules()); m.state_dict(); m.train(); m.zero_grad()
+m.requires_grad_(); m(1); repr(m); m.load_state_dict({}); delattr(m,"a"); m.apply(print); m.half()
+m.register_forward_hook(print); m.add_module("a",m); setattr(m,"b",t.nn.Linear(1,1)); m.training
+""".replace("\n", ";").split(";")
+
+
+@pytest.mark.parametrize("use", [use.strip() for use in USES if use.strip()])
+def test_a_module_whose_init_was_not_called(use):
+    def program(t):
+        class Forgetful(t.nn.Module):
+            def __init__(self):
+                self.a = 3
+
+        return eval(use, {"m": Forgetful(), "t": t}) and None
+
+    assert outcome(impl, program) == outcome(torch, program)
+
+
+def test_a_state_of_another_engine_is_refused():
+    check("t.Generator().set_state(t.zeros(5056, dtype=t.uint8))")
+
+
+@pytest.mark.parametrize("name", ["matrix_norm", "norm", "vector_norm"])
+def test_an_order_of_norms_is_real(name):
+    check(f"t.linalg.{name}(t.ones(2, 2), 1j)")
+
+
+@pytest.mark.parametrize("arguments", ["[1], [1]", "t.ones(3, 2, 1), [3, 2], 1"])
+def test_arguments_of_packed_sequences(arguments):
+    check(f"t.nn.utils.rnn.pack_padded_sequence({arguments})")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64", "float16", "complex64"])
+def test_types_in_a_dictionary_of_parameters(dtype):
+    check(f"repr(t.nn.ParameterDict({{'a': t.ones(2, dtype=t.{dtype})}}))")

@@ -94,8 +94,8 @@ class Generator(metaclass=NamedType, module="torch._C"):
     def set_state(self, state: Tensor) -> Generator:
         """Restore a state that `get_state` returned.
 
-        Raises TypeError for anything but a tensor of bytes, RuntimeError if it is not contiguous or
-        has another size.
+        Raises TypeError for anything but a tensor of bytes, RuntimeError if it is not contiguous,
+        has another size, or is not one of this engine (mt19937::is_valid).
         """
         if not isinstance(state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
@@ -109,7 +109,10 @@ class Generator(metaclass=NamedType, module="torch._C"):
                 f"state size to be {state._raw.size}"
             )
         data = state._raw.tobytes()
-        self._seed, left, _, following = struct.unpack_from("<QiiQ", data)
+        seed, left, seeded, following = struct.unpack_from("<QiiQ", data)
+        if not (seeded and 0 < left <= _STATE_WORDS and following <= _STATE_WORDS):
+            raise RuntimeError("Invalid mt19937 state")
+        self._seed = seed
         key = np.frombuffer(data, "<u8", _STATE_WORDS, 24).astype(np.uint32)
         _, cached, _, valid = struct.unpack_from("<dddi", data, 24 + 8 * _STATE_WORDS)
         self._started = not (left == 1 and following == 0)

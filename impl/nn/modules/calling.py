@@ -111,10 +111,10 @@ class Calling:
 
     def __call__(self, *args, **kwargs):
         if not (
-            self._forward_pre_hooks
-            or self._forward_hooks
+            self._backward_hooks
             or self._backward_pre_hooks
-            or self._backward_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
             or global_hooks.any_on_calls()
         ):
             return self.forward(*args, **kwargs)  # type: ignore[attr-defined]

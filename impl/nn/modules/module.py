@@ -140,8 +140,10 @@ class Module(Calling, Convertible, Stateful):
     def _forget(self, name: str, but: str = "") -> bool:
         """Remove an attribute, except from the kind `but`; whether it existed."""
         found = False
-        for kind in {"_parameters", "_buffers", "_modules"} - {but}:
-            found = self.__dict__[kind].pop(name, self) is not self or found
+        for kind in ("_parameters", "_buffers", "_modules"):
+            if kind == but:
+                continue
+            found = getattr(self, kind).pop(name, self) is not self or found
         self._non_persistent_buffers_set.discard(name)
         if name in self.__dict__:
             del self.__dict__[name]
@@ -286,7 +288,7 @@ class Module(Calling, Convertible, Stateful):
             else [(prefix, self)]
         )
         for place, module in modules:
-            for name, value in module.__dict__[kind].items():
+            for name, value in getattr(module, kind).items():
                 if value is None or value in memo:
                     continue
                 if remove_duplicate:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 
-from impl.core.messages import tensor_type
 from impl.nn.modules.container import _Indexed, _Keyed, _pairs
 from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
@@ -119,7 +118,7 @@ class ParameterDict(_Keyed):
         raise RuntimeError("ParameterDict should not be called.")
 
     def extra_repr(self) -> str:
-        return _contents(self.items(), lambda value: tensor_type(value.dtype))
+        return _contents(self.items(), lambda value: value.type())
 
     def update(self, parameters) -> None:
         """Add parameters from a mapping, sorted by name unless it is an OrderedDict, or from pairs.

@@ -31,6 +31,8 @@ from impl.operators.reductions.reductions import restore
 from impl.tensor.batched_tensor import writable
 from impl.tensor.tensor import Tensor
 
+_COMPLEX_ORDER = "linalg.{}: Expected a non-complex scalar as the order of norm."
+
 
 def raw_norm(raw, order: float, axes, keepdim: bool):
     """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32.
@@ -226,9 +228,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         )
     _require_floating("linalg.vector_norm", x)
     if isinstance(ord, complex):
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
-        )
+        raise RuntimeError(_COMPLEX_ORDER.format("vector_norm"))
     if dtype is not None:
         _check_widening("linalg.vector_norm", x.dtype, dtype)
         dtype = None if dtype is x.dtype else dtype
@@ -293,6 +293,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
     Raises RuntimeError for other orders and ranks.
     """
+    if isinstance(ord, complex):
+        raise RuntimeError(_COMPLEX_ORDER.format("matrix_norm"))
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
         shown = ord if isinstance(ord, str) else f"{ord:g}"
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")

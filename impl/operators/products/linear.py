@@ -142,8 +142,8 @@ def _weights_fit(path: int, meta, weight: Tensor, bias: Tensor) -> bool:
     """Whether weight and bias are row-major, of the input's dtype and of sizes that fit (`meta` is
     that of the input), and with recording on leaves or results that require grad."""
     pattern, shift = weight._dense_meta or dense_meta(weight), bias._dense_meta or dense_meta(bias)
-    if meta is None or pattern is None or shift is None:
-        return False
+    if any(type(one) is not tuple for one in (meta, pattern, shift)):
+        return False  # or without dimensions
     (sizes, kind), matrix, added = meta, weight._raw, bias._raw
     if not (len(sizes) >= matrix.ndim == 2 and added.ndim == 1):
         return False

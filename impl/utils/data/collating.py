@@ -55,7 +55,7 @@ def default_collate(batch: Sequence) -> Any:
         if first.dtype.kind in "SUO":
             raise TypeError(_WRONG.format(first.dtype))
         return default_collate([as_tensor(each) for each in batch])
-    if isinstance(first, np.generic):
+    if isinstance(first, np.generic) and not isinstance(first, (str, bytes)):
         return as_tensor(batch)
     if isinstance(first, float):
         return tensor(batch, dtype=float64)

@@ -49,15 +49,18 @@ class DataLoader:
         in_order: bool = True,
     ) -> None:
         streams = isinstance(dataset, IterableDataset)
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         _check(streams, batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.dataset = dataset
         self.num_workers = num_workers
-        self.pin_memory = pin_memory
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
         self.generator = generator
-        self.prefetch_factor = prefetch_factor
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.persistent_workers = persistent_workers
+        self.in_order = in_order
         if batch_sampler is not None:
             batch_size, drop_last = None, False
         if sampler is None and not streams:
@@ -71,12 +74,18 @@ class DataLoader:
         self.batch_sampler = batch_sampler
         batches = batch_size is not None or batch_sampler is not None
         self.collate_fn = collate_fn or (default_collate if batches else default_convert)
+        self._initialized = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and getattr(self, "_initialized", False):
+            raise ValueError(f"{name} attribute should not be set after DataLoader is initialized")
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
         drawn_seed(self.generator)  # for worker processes, of which there are none
         if not isinstance(self.dataset, IterableDataset):
-            return self._indexed()
-        return self._streamed()
+            return _Batches(self, self._indexed())
+        return _Batches(self, self._streamed())
 
     def _indexed(self) -> Iterator[Any]:
         if self.batch_sampler is None:
@@ -105,6 +114,53 @@ class DataLoader:
         if self.batch_size is None:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+class _Batches:
+    """One pass over the batches of a loader, which tells how many there are."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]) -> None:
+        self._loader, self._batches = loader, batches
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+_FIXED = (
+    "batch_size",
+    "batch_sampler",
+    "sampler",
+    "drop_last",
+    "dataset",
+    "persistent_workers",
+)
+"""Attributes of a loader that are not set after it was made."""
+
+
+def _check_workers(num_workers: int, timeout: float, prefetch_factor, persistent: bool) -> None:
+    """Raise ValueError for options of worker processes that exclude each other."""
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 "
+            "to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
 
 
 def _check(streams: bool, batch_size, shuffle, sampler, batch_sampler, drop_last: bool) -> None:
