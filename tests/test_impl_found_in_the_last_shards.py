@@ -275,3 +275,60 @@ def test_saved_results_of_writes_through_views_have_tangents(write, place):
         return *along, dual
 
     assert outcome(impl, program, 8) == outcome(torch, program, 8)
+
+
+# -- order of checks, and numbers that few give --------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [-1.5, 2.0, 0.0])
+@pytest.mark.parametrize("dropout", [-2.0, 0.0])
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_of_matrices_with_any_scale(scale, dropout, causal):
+    def program(t):
+        q, k = t.arange(12.0).reshape(3, 4) / 7, t.arange(12.0).reshape(3, 4).cos()
+        named = {"dropout_p": dropout, "is_causal": causal, "scale": scale}
+        return t.nn.functional.scaled_dot_product_attention(q, k, q, **named)
+
+    check(program)
+
+
+@pytest.mark.parametrize("index", [[0.0, 1.0], [0.0], [0, 0], [0], [[0]]])
+@pytest.mark.parametrize("value", [1.0, [1.0, 2.0]])
+def test_indices_of_a_scalar(index, value):
+    check(lambda t: t.index_select(t.tensor(value), 0, t.tensor(index)))
+
+
+@pytest.mark.parametrize(
+    "kinds", [("float32", "float64"), ("float64", "float32"), ("half", "half")]
+)
+def test_weights_of_bags_have_the_dtype_of_the_table(kinds):
+    def program(t):
+        table, weights = (t.ones(2, 2, dtype=getattr(t, kind)) for kind in kinds)
+        indices = t.tensor([[0, 1], [1, 1]])
+        embedding_bag = t.nn.functional.embedding_bag
+        return embedding_bag(indices, table, per_sample_weights=weights, mode="sum")
+
+    check(program)
+
+
+@pytest.mark.parametrize("targets", [(), (1, 1, 1), (1, 1)])
+@pytest.mark.parametrize("lengths", [(), (1,), (4, 0)])
+def test_dimensions_of_targets_are_looked_at_first(targets, lengths):
+    def program(t):
+        given = (t.ones(shape, dtype=t.int64) for shape in (targets, lengths, (1,)))
+        return t.ctc_loss(t.ones(3, 1, 4).log_softmax(-1), *given)
+
+    check(program)
+
+
+@pytest.mark.parametrize("zeros", [1, 2])
+def test_a_product_with_zeros_is_taken_of_a_copy_of_strided_values(zeros):
+    check(
+        f"""{NAMES}
+x = torch.arange(50.0).as_strided((5, 5), (10, 2)).clone().t().detach()
+x[0, :{zeros}] = 0
+x.requires_grad_()
+(g,) = torch.autograd.grad(x.prod(), x, create_graph=True)
+found = names(g)
+"""
+    )

@@ -79,7 +79,7 @@ def test_program_that_is_told_in_few_lines_is_shown(needed):
     assert shown(group) == ("SEED-01.2" if needed else "SEED-01.1")
 
 
-def test_length_is_looked_at_only_until_a_likely_program_is_short(monkeypatch):
+def test_length_is_looked_at_of_the_likeliest_programs_alone(monkeypatch):
     seen: list[str] = []
 
     def told(one: dict[str, Any], levels: object) -> int:
@@ -89,7 +89,7 @@ def test_length_is_looked_at_only_until_a_likely_program_is_short(monkeypatch):
     monkeypatch.setattr("conformance.run_files.shown.length", told)
     group = [line(f"SEED-{n:02}.1") for n in range(100)]
     assert shown(group) == "SEED-02.1"
-    assert seen == ["SEED-00.1", "SEED-01.1", "SEED-02.1"]
+    assert seen == [f"SEED-{n:02}.1" for n in range(SLICED)]
     seen.clear()
     assert shown(group[:1]) == "SEED-00.1"
     assert not seen

@@ -84,6 +84,13 @@ def _check(
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if per_sample_weights is not None and mode != _SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        kinds = [BY_NUMPY[raw.dtype].legacy for raw in (weight, per_sample_weights)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+            f"#1 'per_sample_weights'; but type torch.{kinds[0]}Tensor does not equal "
+            f"torch.{kinds[1]}Tensor (while checking arguments for embedding_bag)"
+        )
     wrong = np.flatnonzero((indices < 0) | (indices >= weight.shape[0]))
     by_rows = weight.strides[1] == weight.itemsize or weight.shape[1] < 2
     if wrong.size and mode != _MAX and weight.itemsize < 8 and padding_idx < 0 and by_rows:

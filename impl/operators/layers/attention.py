@@ -259,9 +259,11 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     kind = query.dtype
     if kind.numpy in REDUCED:
         query, key, value = (tensor.to(float32) for tensor in (query, key, value))
-    root = math.sqrt(_scale(scale, query._raw))
+    factor = _scale(scale, query._raw)
+    root = math.sqrt(abs(factor))
     scaled = tensor_ops.mul_scalar if kind.category >= FLOATING else FUNCTIONS["mul"]  # promotes
-    query = scaled(query, root)  # before the key is transposed, in the order of torch's nodes
+    # Before the key is transposed, in the order of torch's nodes.
+    query = scaled(query, -root if factor < 0 else root)
     scores = FUNCTIONS["matmul"](query, scaled(key.transpose(-2, -1), root))
     if mask is not None:
         scores.add_(_added_mask(mask, query))

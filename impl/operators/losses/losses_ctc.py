@@ -31,6 +31,11 @@ _CHECK = " (while checking arguments for ctc_loss_allocate_outputs)"
 def _check(log_probs, targets, input_lengths, target_lengths, blank) -> None:
     if not log_probs.size:
         raise RuntimeError("log_probs tensor must not be empty")
+    if targets.ndim not in (1, 2):
+        raise RuntimeError(
+            f"Expected 1 to 2 dimensions, but got {targets.ndim}-dimensional tensor for argument "
+            f"#2 'targets'{_CHECK}"
+        )
     if log_probs.ndim != 3:
         raise RuntimeError(
             f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for "

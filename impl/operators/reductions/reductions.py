@@ -392,7 +392,7 @@ def _prod_backward(F, grad, self, result):
         return F.zeros_like(self)
     if F.numel(self) == 1:
         return F.reshape(grad, self.shape)
-    flat = F.reshape(self, (-1,))
+    flat = F.reshape(F.contiguous(self), (-1,))
     return F.reshape(grad * F.conj(products_of_others(F, flat, 0)), self.shape)
 
 
