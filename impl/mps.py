@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core.absent_devices import dummies, refusal, unlinked
+from impl.core.absent_devices import (
+    device_count,
+    dummies,
+    is_available,
+    refusal,
+    unlinked,
+)
 
 __all__ = [
     "Event",
@@ -49,16 +55,6 @@ class Event:
 
     def __init__(self, enable_timing: bool = False) -> None:
         raise RuntimeError("Cannot execute acquireEvent() without MPS backend.")
-
-
-def is_available() -> bool:
-    """False (torch.mps.is_available)."""
-    return False
-
-
-def device_count() -> int:
-    """0 (torch.mps.device_count)."""
-    return 0
 
 
 def manual_seed(seed: int) -> None:

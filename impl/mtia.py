@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core.absent_devices import refusal, refusals
+from impl.core.absent_devices import (
+    device_count,
+    get_rng_state_all,
+    is_available,
+    is_initialized,
+    manual_seed,
+    manual_seed_all,
+    memory_allocated,
+    refusal,
+    refusals,
+    seed,
+    seed_all,
+)
 
 _BUILT = (
     "Torch not compiled with MTIA enabled. Ensure you have `import "
@@ -45,24 +57,9 @@ __all__ = [
 ]
 
 
-def is_available() -> bool:
-    """False (torch.mtia.is_available)."""
-    return False
-
-
-def is_initialized() -> bool:
-    """False (torch.mtia.is_initialized)."""
-    return False
-
-
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """True, as in torch (torch.mtia.is_bf16_supported)."""
     return True
-
-
-def device_count() -> int:
-    """0 (torch.mtia.device_count)."""
-    return 0
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
@@ -70,36 +67,8 @@ def memory_stats(device: Any = None) -> dict[str, Any]:
     return {}
 
 
-def memory_allocated(device: Any = None) -> int:
-    """0 bytes (torch.mtia.memory_allocated)."""
-    return 0
-
-
 max_memory_allocated = memory_allocated
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """No effect (torch.mtia.reset_peak_memory_stats)."""
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of no device (torch.mtia.get_rng_state_all)."""
-    return []
-
-
-def manual_seed(seed: int) -> None:
-    """No effect (torch.mtia.manual_seed)."""
-    int(seed)
-
-
-def manual_seed_all(seed: int) -> None:
-    """No effect (torch.mtia.manual_seed_all)."""
-    int(seed)
-
-
-def seed() -> None:
-    """No effect (torch.mtia.seed)."""
-
-
-def seed_all() -> None:
-    """No effect (torch.mtia.seed_all)."""

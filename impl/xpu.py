@@ -8,9 +8,22 @@ from typing import Any
 from impl.core.absent_devices import (
     SelectedDevice,
     StreamContext,
+    device_count,
     dummies,
+    get_arch_list,
+    get_gencode_flags,
+    get_rng_state_all,
     index_of,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    is_tf32_supported,
+    manual_seed,
+    manual_seed_all,
+    memory_allocated,
     refusals,
+    seed,
+    seed_all,
     unlinked,
 )
 
@@ -86,71 +99,13 @@ class device_of(device):
         super().__init__(-1)
 
 
-def is_available() -> bool:
-    """False (torch.xpu.is_available)."""
-    return False
-
-
-def is_initialized() -> bool:
-    """False (torch.xpu.is_initialized)."""
-    return False
-
-
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False (torch.xpu.is_bf16_supported)."""
-    return False
-
-
-def is_tf32_supported() -> bool:
-    """False (torch.xpu.is_tf32_supported)."""
-    return False
-
-
-def device_count() -> int:
-    """0 (torch.xpu.device_count)."""
-    return 0
-
-
 def empty_cache() -> None:
     """No effect (torch.xpu.empty_cache)."""
-
-
-def get_arch_list() -> list[str]:
-    """No architecture (torch.xpu.get_arch_list)."""
-    return []
-
-
-def get_gencode_flags() -> str:
-    """No flags (torch.xpu.get_gencode_flags)."""
-    return ""
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of no device (torch.xpu.get_rng_state_all)."""
-    return []
 
 
 def set_rng_state(new_state: Any, device: Any = "xpu") -> None:
     """No effect (torch.xpu.set_rng_state)."""
     new_state.clone()
-
-
-def manual_seed(seed: int) -> None:
-    """No effect (torch.xpu.manual_seed)."""
-    int(seed)
-
-
-def manual_seed_all(seed: int) -> None:
-    """No effect (torch.xpu.manual_seed_all)."""
-    int(seed)
-
-
-def seed() -> None:
-    """No effect (torch.xpu.seed)."""
-
-
-def seed_all() -> None:
-    """No effect (torch.xpu.seed_all)."""
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
@@ -161,11 +116,6 @@ def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     """Nothing (torch.xpu.memory_stats_as_nested_dict)."""
     return {}
-
-
-def memory_allocated(device: Any = None) -> int:
-    """0 bytes (torch.xpu.memory_allocated)."""
-    return 0
 
 
 max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated

@@ -277,6 +277,39 @@ def test_saved_results_of_writes_through_views_have_tangents(write, place):
     assert outcome(impl, program, 8) == outcome(torch, program, 8)
 
 
+@pytest.mark.parametrize("place", ["z", "z[:2]"])
+def test_the_saved_result_of_a_function_that_writes_has_a_tangent(place):
+    def program(t):
+        class Exp(t.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.exp_()
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.mark_dirty(*inputs)
+                ctx.save_for_backward(output)
+                ctx.save_for_forward(output)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.saved_tensors[0]
+
+            @staticmethod
+            def jvp(ctx, tangent):
+                return tangent.mul_(ctx.saved_tensors[0])
+
+        x = t.tensor([0.3, 0.5, 0.7], dtype=t.float64)
+        with t.autograd.forward_ad.dual_level():
+            y = x.clone().requires_grad_()
+            z = t.autograd.forward_ad.make_dual(y, t.ones_like(x)) * 1
+            Exp.apply(eval(place))
+            (g,) = t.autograd.grad(z.pow(2).sum(), y, create_graph=True)
+            return t.autograd.forward_ad.unpack_dual(g).tangent.detach()
+
+    check(program, 8)
+
+
 # -- order of checks, and numbers that few give --------------------------------------------------
 
 
@@ -299,7 +332,7 @@ def test_indices_of_a_scalar(index, value):
 
 
 @pytest.mark.parametrize(
-    "kinds", [("float32", "float64"), ("float64", "float32"), ("half", "half")]
+    "kinds", [("float32", "float64"), ("float64", "bfloat16"), ("half", "half")]
 )
 def test_weights_of_bags_have_the_dtype_of_the_table(kinds):
     def program(t):

@@ -89,3 +89,66 @@ class StreamContext:
 
     def __exit__(self, *exc: Any) -> None:
         pass
+
+
+def is_available() -> bool:
+    """False: there is no such device."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False: there is no such device."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: there is no such device."""
+    return False
+
+
+def is_tf32_supported() -> bool:
+    """False: there is no such device."""
+    return False
+
+
+def device_count() -> int:
+    """0: there is no such device."""
+    return 0
+
+
+def memory_allocated(device: Any = None) -> int:
+    """0 bytes: there is no such device."""
+    return 0
+
+
+def get_arch_list() -> list[str]:
+    """No architecture: there is no such device."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    """No flags: there is no such device."""
+    return ""
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of no device."""
+    return []
+
+
+def manual_seed(seed: int) -> None:
+    """No effect but to look whether it is a number: there is no such device."""
+    int(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """No effect, as `manual_seed`."""
+    int(seed)
+
+
+def seed() -> None:
+    """No effect, as `manual_seed`."""
+
+
+def seed_all() -> None:
+    """No effect, as `manual_seed`."""

@@ -7,8 +7,15 @@ from typing import Any
 from impl.core.absent_devices import (
     SelectedDevice,
     StreamContext,
+    device_count,
     dummies,
+    get_arch_list,
+    get_gencode_flags,
     index_of,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    is_tf32_supported,
     refusal,
     refusals,
 )
@@ -31,6 +38,8 @@ __all__ = [
     "device",
     "device_count",
     "device_of",
+    "get_arch_list",
+    "get_gencode_flags",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
@@ -113,41 +122,6 @@ for _name in (f"{each.legacy}Tensor" for each in ALL if each.legacy):
     globals()[_name] = _Constructor(
         _name, (), {"__module__": "torch.cuda", "__qualname__": _name}, module="torch.cuda"
     )
-
-
-def is_available() -> bool:
-    """False (torch.cuda.is_available)."""
-    return False
-
-
-def is_initialized() -> bool:
-    """False (torch.cuda.is_initialized)."""
-    return False
-
-
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False (torch.cuda.is_bf16_supported)."""
-    return False
-
-
-def is_tf32_supported() -> bool:
-    """False (torch.cuda.is_tf32_supported)."""
-    return False
-
-
-def device_count() -> int:
-    """0 (torch.cuda.device_count)."""
-    return 0
-
-
-def get_arch_list() -> list[str]:
-    """No architecture (torch.cuda.get_arch_list)."""
-    return []
-
-
-def get_gencode_flags() -> str:
-    """No flags (torch.cuda.get_gencode_flags)."""
-    return ""
 
 
 def set_device(device: Any) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from impl.core.absent_devices import refusals
+from impl.core.absent_devices import (
+    get_rng_state_all,
+    manual_seed,
+    manual_seed_all,
+    refusals,
+    seed,
+    seed_all,
+)
 
 __all__ = [
     "get_rng_state_all",
@@ -16,29 +23,6 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
 ]
-
-
-def manual_seed(seed: int) -> None:
-    """No effect; torch keeps the seed until CUDA is initialized (torch.cuda.manual_seed)."""
-    int(seed)
-
-
-def manual_seed_all(seed: int) -> None:
-    """No effect, as `manual_seed` (torch.cuda.manual_seed_all)."""
-    int(seed)
-
-
-def seed() -> None:
-    """No effect, as `manual_seed` (torch.cuda.seed)."""
-
-
-def seed_all() -> None:
-    """No effect, as `manual_seed` (torch.cuda.seed_all)."""
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of no device (torch.cuda.get_rng_state_all)."""
-    return []
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:

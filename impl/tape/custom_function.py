@@ -20,7 +20,7 @@ from impl.graph.edge import gradient_edge
 from impl.graph.node import Node
 from impl.graph.node_creation_hooks import created
 from impl.tape import custom_function_outputs, custom_function_vmap
-from impl.tape.saved_variable import as_saved_variable, read_tensor
+from impl.tape.saved_variable import as_saved_variable, is_output, read_tensor
 from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, new, requires_grad
 
@@ -112,7 +112,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _unpacked(self, saved) -> Any:
         """A saved tensor, an output with the tangents that it has had since the jvp was called."""
         tensor = read_tensor(saved, self)
-        if isinstance(tensor, Tensor) and tensor._node is self:
+        if isinstance(tensor, Tensor) and is_output(saved, tensor, self):
             forward_grad.restore_from_node(tensor, self)
         return tensor
 

@@ -53,10 +53,12 @@ def _push(node, tensors: list[Tensor], placing, outputs: list) -> None:
             if id(value) not in arguments:
                 raise RuntimeError(messages.JVP_DIRTY)
             _write(output, tangent, *arguments[id(value)])
+            forward_grad.note_on_node(output, node)
         else:
             if output._view is not None:
                 _check_view(tangent, bases.get(id(_base(output))))
             _give(output, tangent)
+            forward_grad.note_on_node(output)
 
 
 def _jvp(node, tensors, tangents) -> tuple:
@@ -85,7 +87,6 @@ def _give(output: Tensor, tangent: Tensor | None, written: bool = False) -> None
     if tangent is None or tangent._raw.dtype not in DIFFERENTIABLE:
         raise RuntimeError(messages.JVP_DTYPE)
     forward_grad.set_fw_grad(output, tangent, written)
-    forward_grad.note_on_node(output)
 
 
 def _write(output: Tensor, tangent: Tensor | None, former: Tensor | None, version: int) -> None:

@@ -231,16 +231,15 @@ def pass_on(source: Tensor, to: Tensor, change: Callable[[Tensor], Tensor] | Non
             _attach(to, tangent if change is None else change(tangent), level)
 
 
-def note_on_node(output: Tensor, written_by=None) -> None:
-    """Store the tangent of an output in its node, for when the output is unpacked as saved; of the
-    target of a write in place in the node of the write, which may not be that of a view."""
-    node, number = (output._node, output._nr) if written_by is None else (written_by, 0)
-    level = current()
+def note_on_node(output: Tensor, node=None) -> None:
+    """Store the tangent of an output in its node, for when the output is unpacked as saved; or in
+    the `node` that wrote it in place, which is not that of a view."""
+    node, level = output._node if node is None else node, current()
     if node is None or level is None or output._tangents is None or level not in output._tangents:
         return
     if node._tangents is None or level not in node._tangents:
         _attach(node, {}, level)
-    node._tangents[level][number] = output._tangents[level]
+    node._tangents[level][output._nr] = output._tangents[level]
 
 
 def restore_from_node(output: Tensor, node) -> None:

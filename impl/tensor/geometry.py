@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from impl.core import messages
+from impl.core.dtypes import FLOATING, bfloat16
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.storage import Memory, Storage, address
 from impl.core.strides import contiguous_strides, element_strides, extent, strided, strides_of
@@ -81,10 +82,18 @@ def check_room(
         )
 
 
-def of_pairs(real: Geometry) -> Geometry:
-    """The geometry of the complex numbers that pairs of real ones are. Raises RuntimeError for
-    others."""
-    shape, strides, offset = real
+def of_pairs(tensor: Tensor) -> Geometry:
+    """The geometry of the complex numbers that pairs of real ones are. Raises TypeError or
+    NotImplementedError for other dtypes, RuntimeError for other sizes, strides and offsets."""
+    d = tensor.dtype
+    if d.is_complex:
+        raise TypeError("view_as_complex is not supported for complex tensors")
+    if d.category != FLOATING or d is bfloat16:
+        raise NotImplementedError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {d.legacy}"
+        )
+    shape, strides, offset = geometry(tensor)
     if not shape:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if shape[-1] != 2:

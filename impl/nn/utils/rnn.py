@@ -36,19 +36,11 @@ def pack_padded_sequence(
         lengths = lengths.to(dtype=int64)
     else:
         lengths = as_tensor(lengths, dtype=int64)
-    for position, (name, value, kind) in enumerate(
-        (("input", input, Tensor), ("lengths", lengths, Tensor), ("batch_first", batch_first, bool))
-    ):
-        if not isinstance(value, kind):
-            raise TypeError(
-                f"_pack_padded_sequence(): argument '{name}' (position {position + 1}) must be "
-                f"{kind.__name__}, not {type(value).__name__}"
-            )
     order = None
     if not enforce_sorted:
         lengths, order = FUNCTIONS["sort"](lengths, descending=True)
         input = input.index_select(0 if batch_first else 1, order)
-    data, sizes = FUNCTIONS["_pack_padded_sequence"](input, lengths, batch_first)
+    data, sizes = C._pack_padded_sequence(input, lengths, batch_first)
     return PackedSequence(data, sizes, order, None)
 
 

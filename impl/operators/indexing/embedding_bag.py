@@ -11,6 +11,7 @@ import scipy.sparse
 
 from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.messages import tensor_type
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.batching_rules import in_aten
 from impl.dispatch.definition import Array, function, operator
@@ -32,12 +33,9 @@ def _check_type(name: str, raw, allowed, words: str) -> None:
     the `words`."""
     kind = BY_NUMPY[raw.dtype]
     if kind.name not in allowed:
-        shown = f"torch.{kind.legacy}Tensor"
-        if raw.dtype.kind == "c":
-            shown = f"CPU{kind.legacy}Type"
         raise RuntimeError(
             f"Expected tensor for argument #1 '{name}' to have one of the following scalar "
-            f"types: {words}; but got {shown} instead (while checking arguments for "
+            f"types: {words}; but got {tensor_type(kind)} instead (while checking arguments for "
             "embedding_bag)"
         )
 
@@ -85,11 +83,11 @@ def _check(
     if per_sample_weights is not None and mode != _SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
     if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
-        kinds = [BY_NUMPY[raw.dtype].legacy for raw in (weight, per_sample_weights)]
+        kinds = [tensor_type(BY_NUMPY[raw.dtype]) for raw in (weight, per_sample_weights)]
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
-            f"#1 'per_sample_weights'; but type torch.{kinds[0]}Tensor does not equal "
-            f"torch.{kinds[1]}Tensor (while checking arguments for embedding_bag)"
+            f"#1 'per_sample_weights'; but type {kinds[0]} does not equal {kinds[1]} (while "
+            "checking arguments for embedding_bag)"
         )
     wrong = np.flatnonzero((indices < 0) | (indices >= weight.shape[0]))
     by_rows = weight.strides[1] == weight.itemsize or weight.shape[1] < 2

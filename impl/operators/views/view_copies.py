@@ -14,7 +14,7 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import FLOATING, bfloat16, dtype
+from impl.core.dtypes import dtype
 from impl.core.grad_mode import no_grad
 from impl.core.memory_formats import contiguous_format
 from impl.core.meta_arrays import row_major_copy
@@ -330,13 +330,5 @@ _pairs_as_complex.gradient(self=lambda F, grad: F.view_as_real(F.contiguous(grad
 def view_as_complex_copy(input):
     """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy); its backward
     raises, as in torch. Errors as `view_as_complex`."""
-    d = input.dtype
-    if d.is_complex:
-        raise TypeError("view_as_complex is not supported for complex tensors")
-    if d.category != FLOATING or d is bfloat16:
-        raise NotImplementedError(
-            "view_as_complex is only supported for half, float and double tensors, but got a "
-            f"tensor of scalar type: {d.legacy}"
-        )
-    of_pairs(geometry(input))
+    of_pairs(input)
     return _pairs_as_complex(input)
