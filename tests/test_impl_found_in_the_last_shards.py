@@ -36,6 +36,15 @@ def test_a_result_lies_as_the_operand_that_is_first_in_the_kernel(name, first):
     check(program)
 
 
+@pytest.mark.parametrize("other", ["2.0", "t.tensor(2.0)", "t.ones(3, 2)", "x"])
+def test_a_permuted_tensor_is_subtracted(other):
+    def program(t):
+        x = t.ones(2, 3).t()
+        return t.rsub(x, eval(other)), eval(other) - x
+
+    check(program)
+
+
 @pytest.mark.parametrize("name", ["view_as_complex", "view_as_complex_copy"])
 @pytest.mark.parametrize(
     ("shape", "strides", "offset"),
