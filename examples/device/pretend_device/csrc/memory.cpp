@@ -20,8 +20,8 @@ constexpr size_t kCapacity = size_t(16) << 30;
 constexpr size_t kTotal = kCapacity * kDevices;
 constexpr size_t kSmallest = 512;
 constexpr size_t kPage = 4096;
-// A block of this size or more gives its pages back when it is freed.
-constexpr size_t kLarge = size_t(1) << 20;
+// How much freed memory keeps its pages, of which new ones cost more than what is done with them.
+constexpr size_t kKept = size_t(1) << 30;
 // What new memory holds: NaN, where it is read as floating point.
 constexpr int kUnwritten = 0xFF;
 
@@ -36,11 +36,13 @@ class Pages {
   char* window = nullptr;
 
   size_t take(c10::DeviceIndex device, size_t bytes) {
-    auto& free = free_[device][bytes];
-    if (!free.empty()) {
-      const auto offset = free.back();
-      free.pop_back();
-      return offset;
+    auto& [with_pages, bare] = free_[device][bytes];
+    if (!with_pages.empty()) {
+      kept_ -= bytes;
+      return popped(with_pages);
+    }
+    if (!bare.empty()) {
+      return popped(bare);
     }
     // Only whole pages can be given back. (All sizes are powers of two.)
     const auto alignment = std::min(bytes, kPage);
@@ -54,9 +56,13 @@ class Pages {
   }
 
   void give(c10::DeviceIndex device, size_t offset, size_t bytes) {
-    free_[device][bytes].push_back(offset);
-    if (bytes >= kLarge) {
+    auto& [with_pages, bare] = free_[device][bytes];
+    if (bytes < kPage || kept_ + bytes <= kKept) {
+      kept_ += bytes;
+      with_pages.push_back(offset);
+    } else {
       madvise(window + offset, bytes, MADV_REMOVE);
+      bare.push_back(offset);
     }
   }
 
@@ -89,8 +95,20 @@ class Pages {
     return static_cast<char*>(found);
   }
 
+  static size_t popped(std::vector<size_t>& offsets) {
+    const auto offset = offsets.back();
+    offsets.pop_back();
+    return offset;
+  }
+
+  // Freed blocks of one size.
+  struct Free {
+    std::vector<size_t> with_pages, bare;
+  };
+
   size_t used_[kDevices] = {};
-  std::map<size_t, std::vector<size_t>> free_[kDevices];
+  size_t kept_ = 0;
+  std::map<size_t, Free> free_[kDevices];
 };
 
 Pages& pages() {
@@ -147,7 +165,7 @@ Block::Block(c10::DeviceIndex device, size_t bytes) : device(device), bytes(roun
   const auto offset = memory.take(device, this->bytes);
   address = memory.address + offset;
   window = memory.window + offset;
-  std::memset(window, kUnwritten, this->bytes);
+  std::memset(window, kUnwritten, bytes);
 }
 
 Block::~Block() {
