@@ -72,7 +72,7 @@ def observed(library, program: str) -> Any:
     """The value of a program's last line, or the class and text of its error; and its warnings."""
     *statements, last = [line for line in program.strip().split("; ") if line]
     names = scope(library)
-    library.manual_seed(0)
+    library.default_generator.manual_seed(0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -19,7 +19,8 @@ def outcome(torch: Any, function: Callable[[Any], Any], digits: int | None = Non
         warnings.simplefilter("always")
         before = torch.is_warn_always_enabled()
         torch.set_warn_always(True)
-        torch.manual_seed(0)
+        # torch.manual_seed notes the stack for each kind of device that is not initialised.
+        torch.default_generator.manual_seed(0)
         try:
             result = shown(torch, function(torch), digits)
         except Exception as error:

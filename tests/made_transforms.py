@@ -22,7 +22,7 @@ def lines(torch: Any, program: str) -> list[str]:
         "F": torch.nn.functional,
         "show": lambda *values: found.append(" ".join(shown(torch, value) for value in values)),
     }
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     try:
         exec(textwrap.dedent(program), names)
     except Exception as error:

@@ -153,7 +153,7 @@ def agree(program) -> None:
     """Assert that `program(namespace)`, a dictionary of results, is the same on both."""
     results = []
     for namespace in NAMESPACES:
-        namespace.manual_seed(7)
+        namespace.default_generator.manual_seed(7)
         results.append({label: observed(item) for label, item in program(namespace).items()})
         results[-1]["state"] = observed(namespace.rand(1))
     expected, got = results

@@ -44,7 +44,7 @@ def lines(torch: Any, program: str) -> list[str]:
             except Exception as error:
                 note(type(error).__name__, str(error).split("\n")[0])
 
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     names = {"torch": torch, "log": note, "show": note, "tries": tries}
     exec(WRAPPER + textwrap.dedent(program), names)
     return found

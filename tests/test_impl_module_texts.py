@@ -105,7 +105,7 @@ def calls(name: str) -> list[str]:
 
 def outcome(library, call: str):
     """The texts of a module and its warnings, or the error of its constructor."""
-    library.manual_seed(0)
+    library.default_generator.manual_seed(0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
