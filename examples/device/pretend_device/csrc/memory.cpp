@@ -20,7 +20,9 @@ constexpr size_t kCapacity = size_t(16) << 30;
 constexpr size_t kTotal = kCapacity * kDevices;
 constexpr size_t kSmallest = 512;
 constexpr size_t kPage = 4096;
-// How much freed memory keeps its pages, of which new ones cost more than what is done with them.
+// A block of this size or more gives its pages back when it is freed, once so much freed memory keeps its own:
+// new pages cost more than what most kernels do with them.
+constexpr size_t kLarge = size_t(1) << 20;
 constexpr size_t kKept = size_t(1) << 30;
 // What new memory holds: NaN, where it is read as floating point.
 constexpr int kUnwritten = 0xFF;
@@ -57,7 +59,7 @@ class Pages {
 
   void give(c10::DeviceIndex device, size_t offset, size_t bytes) {
     auto& [with_pages, bare] = free_[device][bytes];
-    if (bytes < kPage || kept_ + bytes <= kKept) {
+    if (bytes < kLarge || kept_ + bytes <= kKept) {
       kept_ += bytes;
       with_pages.push_back(offset);
     } else {
