@@ -37,6 +37,18 @@ PROGRAMS = {
         show(torch.add(x.detach(), 1, out=w) is w, w._version)
         show(torch.mul(torch.ones(2), 3, out=w) is w)
     """,
+    "out= with a bit": """
+        def c(): return torch.ones(2, dtype=torch.complex64).conj()
+        def shown(r): return r.is_conj(), r.is_neg(), r._version, r.tolist()
+        tries(lambda: shown(torch.add(torch.ones(2), 1, out=c())))
+        tries(lambda: shown(torch.rand(2, out=c())), lambda: shown(torch.ones(2, out=c())))
+        tries(lambda: shown(torch.neg(x.elem, out=c().imag)))
+        for a, b in (x.detach(), 1), (torch.ones(2), x.detach()):
+            try:
+                torch.mul(a, b, out=c())
+            except RuntimeError:  # an assertion in torch: the class returns no `out`
+                pass
+    """,
     "overloads": """
         f = torch.ops.aten.add.Tensor
         show(f, f.name(), f.overloadpacket is torch.ops.aten.add, f._schema.name, f.is_view)

@@ -9,7 +9,7 @@ from typing import Any
 from impl.core.grad_mode import no_grad
 from impl.dispatch.out import fit
 from impl.tensor.lazy_conj import LazyConjTensor
-from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.write import resize
 
 _OWN = {
@@ -28,7 +28,7 @@ _OWN_NEG = {"linalg_norm", "linalg_matrix_norm", "quantile", "nanquantile"}
 
 def resolves(name: str, out: Any) -> bool:
     """Whether a function, by its name in ATen, writes a copy of its `out=`."""
-    if type(out) is not LazyConjTensor or DISPATCHING or requires_grad(out):
+    if type(out) is not LazyConjTensor or requires_grad(out):
         return False
     return name not in _OWN and name not in (_OWN_CONJ if out._conjugated else _OWN_NEG)
 
@@ -40,10 +40,11 @@ def call_with_copy(name: str, call: Callable, args: tuple, named: dict) -> Tenso
     out: Tensor = named["out"]
     with no_grad():
         copy = out.clone()
-        copy._storage.version = 0
-        result = call(args, {**named, "out": copy})
-        if result is not copy:
-            return result
+    copy._storage.version = 0
+    result = call(args, {**named, "out": copy})
+    if result is not copy:
+        return result
+    with no_grad():
         before = out._storage.version
         if name == "randn" or (name == "rand" and named.get("generator") is not None):
             resize(out, copy._raw.shape)
