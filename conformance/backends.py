@@ -108,6 +108,7 @@ class TorchShaped(Backend):
             self._keep(stack, "get_default_dtype", "set_default_dtype", dtype)
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
+            self._keep(stack, "is_warn_always_enabled", "set_warn_always", True)
             self._keep_device(stack)
             mode = "get_deterministic_debug_mode", "set_deterministic_debug_mode"
             self._keep(stack, *mode, 0)

@@ -140,6 +140,7 @@ from impl.factories import creation as _creation
 from impl.factories import printing as _tensor_str
 from impl.factories import tensor_methods as _tensor_methods
 from impl.factories import type_info as _type_info
+from impl.factories.creation import set_default_tensor_type
 from impl.factories.creation.dlpack import from_dlpack, to_dlpack
 from impl.factories.generator import Generator, default_generator
 from impl.factories.printing import set_printoptions

@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -74,6 +75,13 @@ def _objects_of_other_modules() -> None:
     A process that has run thousands of tests takes seconds for each collection else.
     """
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _warnings_of_other_tests() -> None:
+    """Lets impl give the warnings again that it gives once in a process."""
+    if context := sys.modules.get("impl.core.context"):
+        context._TOLD.clear()
 
 
 @pytest.fixture

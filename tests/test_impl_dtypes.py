@@ -7,11 +7,14 @@ import itertools
 import operator
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from command import fresh_python
+from made_programs import outcome as whole_outcome
 
 import impl
 from impl.core.dtypes import ALL, BY_NUMPY
@@ -202,6 +205,52 @@ def test_what_is_no_default_dtype_is_refused(wrong):
 
 
 # -- casts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        *(
+            "torch.DoubleTensor",
+            "torch.HalfTensor",
+            "'torch.BFloat16Tensor'",
+            "'torch.FloatTensor'",
+        ),
+        *("torch.IntTensor", "torch.BoolTensor", "torch.float64", "torch.Tensor", "None", "3"),
+        *("'torch'", "'torch.tensor'", "'torch.Float'", "'no_module.FloatTensor'", "'FloatTensor'"),
+    ],
+)
+def test_a_legacy_type_gives_the_default_dtype(chosen):
+    def answer(library):
+        def program(torch):
+            torch.set_default_tensor_type(eval(chosen, {"torch": torch}))
+            return torch.tensor(1.5).dtype, torch.get_default_dtype()
+
+        try:
+            return whole_outcome(library, program)
+        finally:
+            library.set_default_dtype(library.float32)
+
+    ours, theirs = answer(impl), answer(torch)
+    assert str(ours).replace("impl", "torch") == str(theirs)
+    assert len(ours[1]) == (not chosen.startswith(("'torch.Float'", "'no_", "'FloatTensor'")))
+
+
+def test_a_warning_that_torch_gives_once_comes_again_if_asked_for():
+    program = (
+        "import warnings, {0} as torch\n"
+        "warnings.simplefilter('always')\n"
+        "for always in (True, False, True):\n"
+        "    torch.set_warn_always(always)\n"
+        "    with warnings.catch_warnings(record=True) as caught:\n"
+        "        for _ in range(3):\n"
+        "            torch.set_default_tensor_type(torch.FloatTensor)\n"
+        "    print(len(caught))\n"
+    )
+    answers = [
+        fresh_python("-c", program.format(name), cwd=Path.cwd()) for name in ("impl", "torch")
+    ]
+    assert [answer.stdout.split() for answer in answers] == [["3", "1", "3"]] * 2
 
 
 @pytest.mark.parametrize("source", NAMES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from importlib import resources
 from typing import Any
 
@@ -13,6 +12,7 @@ from impl.arg_parser.messages import invalid_combination, unbound_method
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.tensor import function_modes
@@ -186,7 +186,7 @@ class ArgParser:
     def _usual(self, signature: Signature) -> Signature:
         """The signature, or for a deprecated one the usual one, with a warning."""
         if signature.deprecated:
-            warnings.warn(self._deprecation(signature), UserWarning, stacklevel=4)
+            warn_once(self._deprecation(signature), stacklevel=4, site="overload")
             signature = self.signatures[0]  # which has the same parameters in another order
         return signature
 

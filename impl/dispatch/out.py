@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 
 from impl.core import inference_mode, messages
+from impl.core.context import warn_once
 from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE, int64
 from impl.core.grad_mode import no_grad
@@ -186,7 +187,7 @@ def warn_of_temporary(out: Tensor, shape, common: np.dtype) -> None:
 def warn_discarded(out: Tensor, common: np.dtype) -> None:
     """Warn that complex numbers, the operands' `common` dtype, were cast to those of `out`."""
     if discards(common, out._raw.dtype) and out._raw.size:
-        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
+        warn_once(messages.DISCARDED, stacklevel=5)
 
 
 def fill_out(out: Tensor, value) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import (
     CATEGORY,
@@ -52,7 +51,7 @@ class TypePromotion(DerivativeInfo):
             brain = any(getattr(value, "dtype", None) == _BFLOAT16 for value in present)
             legacy = HALF_COMPLEX[bfloat16 if brain else float16][1]
             for _ in range(2):
-                warnings.warn(messages.experimental(legacy), UserWarning, stacklevel=5)
+                warn_once(messages.experimental(legacy), stacklevel=5)
             text = f"\"{self.complex.kernel}\" not implemented for '{legacy}'"
             raise NotImplementedError(text) from None
         if d.category == COMPLEX and self.complex is not None:

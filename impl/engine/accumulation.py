@@ -192,4 +192,6 @@ def _warn_of_layout(leaf: Tensor) -> None:
         return
     own = leaf._own_grad.stride()
     if STATE.layout_policy and not _obeys(shape, own, shape, strides):
-        warn_after_pass(messages.layout_contract(shape, own, strides), stacklevel=2)
+        warn_after_pass(
+            messages.layout_contract(shape, own, strides), stacklevel=2, once="layout contract"
+        )

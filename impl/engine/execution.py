@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable
 
 from impl.core import messages
+from impl.core.context import is_due
 from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
@@ -142,7 +143,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         roots = task.validate_roots(roots)
-        if accumulate and create_graph:
+        if accumulate and create_graph and is_due(messages.CREATE_GRAPH):
             task.warnings.append(messages.CREATE_GRAPH)
         fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled and STATE.before_write is None
         if fast and not form.records and not STATE.passes:  # of which plans know no versions

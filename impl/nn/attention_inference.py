@@ -7,9 +7,9 @@ that is added to the scores masks wherever it is not zero, and `is_causal` is no
 from __future__ import annotations
 
 import math
-import warnings
 
 from impl.backends import mha
+from impl.core.context import warn_once
 from impl.core.registry import C
 from impl.core.state import STATE
 from impl.nn import functional as F
@@ -129,12 +129,11 @@ NESTED_IN_A_LAYER = 7
 def warn_nested(times: int = 1) -> None:
     """Warn as often as torch does of the nested tensors that it makes of padded batches."""
     for _ in range(times):
-        warnings.warn(
+        warn_once(
             "The PyTorch API of nested tensors is in prototype stage and will change in the near "
             "future. We recommend specifying layout=torch.jagged when constructing a nested "
             "tensor, as this layout receives active development, has better operator coverage, "
             "and works with torch.compile.",
-            UserWarning,
             stacklevel=4,
         )
 

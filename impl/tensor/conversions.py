@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.dtypes import FLOATING
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import method_of, tensor_ops
@@ -133,7 +132,7 @@ def __index__(self) -> int:
 
 def _warn_conversion(self) -> None:
     if STATE.enabled and requires_grad(self):
-        warnings.warn(messages.SCALAR_CONVERSION, UserWarning, stacklevel=3)
+        warn_once(messages.SCALAR_CONVERSION, stacklevel=3)
 
 
 def _python(raw):

@@ -3,7 +3,11 @@
 from impl.factories.creation import buffers, dlpack, drawn, ranges, windows
 from impl.factories.creation.constants import empty, full, ones, zeros, zeros_like
 from impl.factories.creation.from_data import from_numpy, tensor
-from impl.factories.creation.legacy import LEGACY_TYPES, legacy_constructor
+from impl.factories.creation.legacy import (
+    LEGACY_TYPES,
+    legacy_constructor,
+    set_default_tensor_type,
+)
 from impl.factories.creation.literals import array_of
 
 __all__ = [
@@ -18,6 +22,7 @@ __all__ = [
     "legacy_constructor",
     "ones",
     "ranges",
+    "set_default_tensor_type",
     "tensor",
     "windows",
     "zeros",

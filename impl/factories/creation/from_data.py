@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.context import warn_once
 from impl.core.devices import default_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
@@ -107,7 +108,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     if requires_grad is None:
         requires_grad = obj.requires_grad
         if requires_grad:
-            warnings.warn(_UNSPECIFIED, UserWarning, stacklevel=2)
+            warn_once(_UNSPECIFIED, stacklevel=2)
     result = as_tensor(obj, dtype, device)
     if copy is False and result is not obj:
         kinds = (kind.legacy for kind in (obj.dtype, result.dtype))
@@ -138,7 +139,7 @@ def _as_array(obj, d: dtype | None, device, copy: bool | None) -> Tensor:
     shared = over_array(memory)
     if not memory.flags.writeable and not (copy and memory is obj):
         text = UNWRITABLE_ARRAY if memory is obj else UNWRITABLE_BUFFER
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warn_once(text, stacklevel=4)
     if copy is False and d not in (None, shared.dtype):
         kinds = shared.dtype.legacy, d.legacy
         raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*kinds))
@@ -192,7 +193,7 @@ def from_numpy(ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     result = over_array(ndarray)
     if not ndarray.flags.writeable:
-        warnings.warn(UNWRITABLE_ARRAY, UserWarning, stacklevel=3)
+        warn_once(UNWRITABLE_ARRAY, stacklevel=3)
     return result
 
 

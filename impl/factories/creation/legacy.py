@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -167,3 +170,33 @@ LEGACY_TYPES = {
     for d in dtypes.ALL
     if d.category < dtypes.COMPLEX
 }
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Make the dtype of a legacy type, such as `torch.DoubleTensor`, the default floating dtype.
+
+    `t` is the type or its name with a module ("torch.DoubleTensor"). Deprecated: warns, once in a
+    process, of UserWarning. Raises TypeError for a type of no floating dtype, of CUDA, and for
+    anything that is no legacy type; ImportError or AttributeError for a name that is not there
+    (torch.set_default_tensor_type).
+    """
+    if isinstance(t, str):
+        first, *rest = t.split(".")
+        library = import_module("impl" if first == "torch" else first)
+        t = functools.reduce(getattr, rest, library)
+    context.warn_once(_DEFAULT_TYPE_IS_DEPRECATED, stacklevel=1)
+    if isinstance(t, type) and f"{t.__module__}.{t.__name__}" in _OF_CUDA:
+        t()  # raises: there is no CUDA
+    if not isinstance(t, _LegacyType):
+        raise TypeError(
+            "invalid type object: only floating-point types are supported as the default type"
+        )
+    dtypes.set_default_dtype(t.dtype)
+
+
+_DEFAULT_TYPE_IS_DEPRECATED = (
+    "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+    "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+)
+
+_OF_CUDA = {f"torch.cuda.{name}" for name in LEGACY_TYPES}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from operator import index
 
 import numpy as np
 
 from impl.core import dtypes
+from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
 from impl.core.state import STATE
@@ -149,11 +149,10 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
             raise TypeError(unsupported(raw.dtype))
         return raw if d is None else converted(raw, d.numpy)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and warn:
-        warnings.warn(
+        warn_once(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
             "converting the list to a single numpy.ndarray with numpy.array() before converting "
             "to a tensor.",
-            UserWarning,
             stacklevel=3,
         )
     shape = _shape_of(data)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
@@ -323,7 +323,7 @@ def broadcast_tensors(tensors):
 def meshgrid(tensors, *, indexing=None):
     """Grids of coordinates: every 1-d tensor expanded along the others."""
     if indexing is None:
-        warnings.warn(
+        warn_once(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
             "argument.",
             stacklevel=2,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core import devices, dtypes, inference_mode, messages
+from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta, meta_strided
@@ -65,7 +64,7 @@ def cast(
     if source == numpy_dtype and not (copy or moves) and _keeps(tensor, format):
         return tensor
     if discards(source, numpy_dtype) and tensor._raw.size:
-        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
+        warn_once(messages.DISCARDED, stacklevel=3)
     if inference_mode.records_copies(tensor):
         return new(np.empty(tensor._raw.shape, numpy_dtype)).copy_(tensor)
     strides = strides_in(tensor, format)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from impl.core.context import warn_once
 from impl.core.dtypes import FLOATING
 from impl.core.messages import tensor_type
 from impl.core.registry import FUNCTIONS, C, tensor_ops
@@ -83,7 +84,7 @@ def _spectrogram(
     align_to_window=None,
 ):
     if window is None:
-        warnings.warn(_NO_WINDOW.format(_LEAKAGE), stacklevel=2)
+        warn_once(_NO_WINDOW.format(_LEAKAGE), stacklevel=2)
     hop = n_fft >> 2 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     is_complex = return_complex
@@ -137,7 +138,7 @@ def _check_deprecated(return_complex) -> None:
             "stft requires the return_complex parameter be given for real inputs, and will further "
             "require that return_complex=True in a future PyTorch release."
         )
-    warnings.warn(
+    warn_once(
         "stft with return_complex=False is deprecated. In a future pytorch release, stft will "
         "return complex tensors for all inputs, and return_complex=False will raise an error.\n"
         "Note: you can still call torch.view_as_real on the complex output to recover the old "
@@ -197,7 +198,7 @@ def istft(
     """
     require_tensor("istft", input)
     if window is None:
-        warnings.warn(_NO_WINDOW.format(_LOSSLESS), stacklevel=2)
+        warn_once(_NO_WINDOW.format(_LOSSLESS), stacklevel=2)
     hop = n_fft >> 2 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if not input.is_complex():

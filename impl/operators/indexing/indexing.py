@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.dispatch.record import check_write
@@ -214,7 +215,7 @@ def _as_index(item) -> Tensor:
             f"valid indices (got {_type_name(item)})"
         )
     if isinstance(item, np.ndarray) and not item.flags.writeable:
-        warnings.warn(UNWRITABLE_ARRAY, UserWarning, stacklevel=5)
+        warn_once(UNWRITABLE_ARRAY, stacklevel=5)
     raw = array_of(item)
     masks = raw.dtype in (np.bool_, np.uint8)
     return new(raw if masks else array_of(item, int64))

@@ -147,7 +147,8 @@ def index_reduce(
     not fit.
     """
     dim = _check_reduced(self, dim, index, source, reduce, include_self)
-    warn_after_pass("index_reduce() is in beta and the API may change at any time.", stacklevel=4)
+    text = "index_reduce() is in beta and the API may change at any time."
+    warn_after_pass(text, stacklevel=4, once=text)
     if not include_self:
         if self.dtype.kind in "bc":
             raise not_implemented("index_reduce_func_exclude_input_init", BY_NUMPY[self.dtype])

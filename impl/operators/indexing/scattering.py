@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.indices import INDEX_DTYPES, check_along
 from impl.core.meta_functions import like_first
@@ -140,11 +139,10 @@ scatter_value.gradient(self=lambda F, grad, dim, index: F.scatter_value(grad, di
 
 def _warn_of_reduce(source, reduce) -> None:
     if reduce is not None and isinstance(source, (Tensor, np.ndarray, np.generic)):
-        warnings.warn(
+        warn_once(
             "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
             "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
             "reduction options.",
-            UserWarning,
             stacklevel=3,
         )
 

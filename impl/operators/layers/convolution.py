@@ -7,12 +7,12 @@ the input and in the weight, so its own derivatives are convolutions again
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
@@ -61,7 +61,7 @@ def _geometry(size, weight, stride, padding, dilation, groups, output=None) -> G
 def _add_bias(result, bias):
     if bias is not None:
         if bias.dtype.kind == "c" and result.dtype.kind != "c":
-            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
+            warn_once(messages.DISCARDED, stacklevel=4)
             bias = bias.real
         result += widened(bias).reshape(-1, *(1,) * (result.ndim - 2)).astype(result.dtype)
     return result

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from operator import index
 
+from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY
 from impl.core.messages import tensor_type
 from impl.operators.copies.padding import constant_pad_nd
@@ -55,10 +55,9 @@ def string_padding(input, weight, stride, padding: str, dilation, groups):
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     halves = [int(total / 2) for total in totals]
     if any(total % 2 for total in totals):
-        warnings.warn(
+        warn_once(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
             "zero-padded copy of the input be created",
-            UserWarning,
             stacklevel=4,
         )
         extra: list[int] = []

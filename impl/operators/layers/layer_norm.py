@@ -7,10 +7,10 @@ J. L. Ba et al., 2016; B. Zhang and R. Sennrich, NeurIPS 2019. The derivatives a
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.dtypes import REDUCED, float32
 from impl.core.memory_formats import contiguous_format, suggested
 from impl.core.meta_arrays import MetaArray
@@ -297,10 +297,11 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     _check_input(input, normalized_shape, "")
     last = suggested(input._raw.shape, input.stride()) is not contiguous_format
     if weight is not None and weight.dtype is not input.dtype and not (last or input.is_complex()):
-        warnings.warn(
+        warn_once(
             f"Mismatch dtype between input and weight: input dtype = {input.dtype.c_name}, weight "
             f"dtype = {weight.dtype.c_name}, Cannot dispatch to fused implementation.",
             stacklevel=4,
+            site="rms_norm",
         )
     refuse_integers(input._raw, "rms_norm")
     if eps is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
+from impl.core.context import warn_once
 from impl.core.dtypes import int64
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.batching_rules import RULES, in_aten
@@ -182,7 +182,7 @@ def _plain_lstm(input, hx, params, has_biases, num_layers, p, train, bidirection
     """
     fused, projected = fits_recurrent_layer(input, params), _is_projected(hx)
     if fused and projected:
-        warnings.warn(
+        warn_once(
             "LSTM with projections is not supported with oneDNN. Using default implementation.",
             stacklevel=4,
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from impl.core.context import warn_once
 from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.meta_arrays import reduced_shape
@@ -64,12 +64,12 @@ norm_all.forward(
 )
 
 
-def _left_for_jit(name: str, instead: str) -> None:
-    warnings.warn(
+def _left_for_jit(name: str, instead: str, site: str) -> None:
+    warn_once(
         f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed "
         f"in a future PyTorch release. Please use `linalg.{instead}` instead",
-        UserWarning,
         stacklevel=3,
+        site=site,
     )
 
 
@@ -77,7 +77,9 @@ def _left_for_jit(name: str, instead: str) -> None:
 def frobenius_norm(input, dim, keepdim=False, *, out=None):
     """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
     deprecated)."""
-    _left_for_jit("frobenius_norm", "vector_norm(A, 2., dim, keepdim)")
+    _left_for_jit(
+        "frobenius_norm", "vector_norm(A, 2., dim, keepdim)", f"frobenius_norm {out is None}"
+    )
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) > 2:
         raise RuntimeError(
@@ -95,7 +97,11 @@ def frobenius_norm(input, dim, keepdim=False, *, out=None):
 def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
     """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
     deprecated). Raises RuntimeError for an `out=` of another dtype."""
-    _left_for_jit("nuclear_norm", "matrix_norm(A, 'nuc', dim, keepdim)")
+    _left_for_jit(
+        "nuclear_norm",
+        "matrix_norm(A, 'nuc', dim, keepdim)",
+        "nuclear_norm" if out is None else f"nuclear_norm.out {dim is None}",
+    )
     if isinstance(dim, bool):
         dim, keepdim = None, dim
     if dim is None:

@@ -7,10 +7,9 @@ cotangents; where A is not square, the remaining rows or columns follow from a t
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.dims import existing_dim
 from impl.core.dtypes import int32
 from impl.core.return_types import return_type
@@ -253,7 +252,7 @@ PackedWithInfo = return_type("_lu_with_info", "LU", "pivots", "info")
 def _lu_with_info(input, pivot=True, check_errors=True):
     """The factors in one matrix, the row exchanges and the error codes, which torch does not look
     at whatever `check_errors`; warns that it is deprecated."""
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    warn_once(_DEPRECATED, stacklevel=2)
     return PackedWithInfo(fp32(lu_factor_ex)(input, pivot=pivot))
 
 

@@ -6,10 +6,9 @@ With X = A^-1 B the cotangent of B is A^-H grad, and that of the factors follows
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
@@ -143,7 +142,8 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 def solve_packed(input, LU_data, LU_pivots, *, out=None):
     """`lu_solve` with its arguments in another order (torch.lu_solve). Warns that it is
     deprecated."""
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    site = "lu_solve" if out is None else "lu_solve.out"
+    warn_once(_DEPRECATED, stacklevel=2, site=site)
     return refusing_gradients(lu_solve)(LU_data, LU_pivots, input, out=out)
 
 

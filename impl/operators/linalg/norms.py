@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 import numpy as np
 
 from impl.core import dtypes, messages
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import FLOATING
 from impl.core.registry import array_ops, tensor_ops
@@ -48,7 +48,7 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     elif order == 0:
         # Of single numbers ATen casts ones and zeros of their dtype.
         if kind.kind == "c" and raw.size and _is_single(size.shape, axes):
-            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
+            warn_once(messages.DISCARDED, stacklevel=4)
         result = np.sum(size != 0, axis=axes, keepdims=keepdim, dtype=size.dtype)
     elif order == 1:
         result = np.sum(size, axis=axes, keepdims=keepdim)

@@ -6,11 +6,10 @@ With X = A^-1 B the cotangent of B is A^-H grad, and that of A is the triangle o
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY
 from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import tensor_ops
@@ -61,7 +60,7 @@ def triangle(F, value, upper: bool, unitriangular: bool):
 @linalg_solve_triangular.gradients("self", "B")
 def _gradients(F, grad, self, result, upper, left, unitriangular, needs):
     if F.is_complex(grad) and not F.is_complex(self):  # a saved tensor that a hook has changed
-        warn_after_pass(messages.DISCARDED, stacklevel=3)
+        warn_after_pass(messages.DISCARDED, stacklevel=3, once=messages.DISCARDED)
     to_B = solution(F, F.adjoint_matrix(self), grad, not upper, left, unitriangular)
     if not needs[0]:
         return None, to_B
@@ -91,7 +90,7 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
         shape = lapack.solution_shape(input._raw, B._raw)
         fit(out, shape, lapack.column_major_strides(shape))
     if discards(B._raw.dtype, (input if out is None else out)._raw.dtype):
-        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
+        warn_once(messages.DISCARDED, stacklevel=3)
     if out is not None:
         if B._raw.size:
             lapack.require_kernel(np.empty(1, input._raw.dtype), "triangular_solve_cpu")
@@ -120,7 +119,7 @@ def _pair_gradients(F, grads, self, A, solution, upper, transpose, unitriangular
     grad, of_copy = grads
     to_b = to_A = None
     if grad is not None:
-        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)  # as ATen's backward does
+        warn_once(_DEPRECATED, stacklevel=2)  # as ATen's backward does
         to_b, _ = F.triangular_solve_pair(grad, F.conj(A), upper, not transpose, unitriangular)
         if needs[1]:
             if transpose:
@@ -171,10 +170,10 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
     if out is not None:
         lapack.set_solution(out[0], A._raw, input._raw)
         lapack.set_solution(out[1], input._raw, A._raw)  # A, broadcast
-        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+        warn_once(_DEPRECATED, stacklevel=2)
     result = Solution(triangular_solve_pair(input, A, upper, transpose, unitriangular))
     if out is None:
-        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+        warn_once(_DEPRECATED, stacklevel=2)
     return stored("triangular_solve", out, result)
 
 

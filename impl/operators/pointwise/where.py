@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 
 import ml_dtypes
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY, bfloat16, result_dtype
 from impl.core.inference_mode import refuses
 from impl.core.registry import FUNCTIONS, array_ops
@@ -99,7 +99,7 @@ array_ops.where = _where
 
 def _check_condition(d: np.dtype) -> None:
     if d == np.uint8:
-        warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=4)
+        warn_once(messages.UINT8_CONDITION, stacklevel=4)
     _require_condition(d)
 
 
@@ -110,7 +110,7 @@ def _select(condition, self, other, out):
             f"not {type(condition).__name__}"
         )
     if out is None and condition._raw.dtype == np.uint8:
-        warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=4)
+        warn_once(messages.UINT8_CONDITION, stacklevel=4)
     args = (condition, *_beside_number(self, other))
     return where(*args) if out is None else where.call_out(out, args)
 

@@ -6,11 +6,11 @@ With beta 0 the added tensor is ignored, so that its NaNs do not propagate (torc
 from __future__ import annotations
 
 import functools
-import warnings
 
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.core.registry import tensor_ops
@@ -355,7 +355,7 @@ def _copy_base(out, self, batch1, batch2, beta, alpha):
     if beta == 0:
         return [np.zeros(base.shape, out._raw.dtype), batch1, batch2, beta, alpha]
     if discards(base.dtype, out._raw.dtype) and base.size:
-        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
+        warn_once(messages.DISCARDED, stacklevel=5)
     return [converted(base, out._raw.dtype), batch1, batch2, beta, alpha]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
+from impl.core.context import warn_once
 from impl.core.registry import tensor_ops
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import native
@@ -125,7 +125,7 @@ def chain_matmul(matrices, *, out=None):
 
     Raises RuntimeError as `linalg.multi_dot`, and for other dimensions than two.
     """
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    warn_once(_DEPRECATED, stacklevel=2)
     for matrix in matrices:
         if matrix._raw.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {matrix._raw.ndim}, expected 2 instead.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.dims import existing_dim, wrap_dim
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import broadcast_shapes
@@ -92,7 +91,7 @@ def cross(input, other, dim=None, *, out=None):
     """
     if dim is None:
         if out is None:  # ATen's variant with `out=` does not warn
-            warnings.warn(_NO_DIM, UserWarning, stacklevel=2)
+            warn_once(_NO_DIM, stacklevel=2)
         if 3 not in input._raw.shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = input._raw.shape.index(3)

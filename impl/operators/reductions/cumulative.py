@@ -7,13 +7,13 @@ cumprod divides by the elements, or multiplies the other elements where one is z
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, bool_
 from impl.core.meta_arrays import MetaArray
@@ -161,7 +161,7 @@ def cast_to(value, dtype):
     if value.dtype == dtype:
         return value
     if discards(value.dtype, dtype):
-        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
+        warn_once(messages.DISCARDED, stacklevel=3)
         value = value.real
     return value.astype(dtype)
 

@@ -7,12 +7,12 @@ and spread by expansion; products divide by the element where no element is zero
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from impl.core import messages
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, get_default_dtype
 from impl.core.meta_arrays import is_meta, reduced_shape
@@ -35,7 +35,7 @@ def in_dtype(raw, dtype):
     """The operand of a reduction in the dtype that was asked for; the real part, with a warning, of
     complex numbers."""
     if raw.dtype.kind == "c" and dtype.numpy.kind not in "cb" and raw.size:
-        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
+        warn_once(messages.DISCARDED, stacklevel=4)
     return converted(raw, dtype.numpy)
 
 

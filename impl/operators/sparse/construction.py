@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from impl.core.context import warn_once
 from impl.core.devices import is_meta_device
 from impl.core.dtypes import get_default_dtype, int64
 from impl.core.sizes import Size
@@ -92,7 +91,7 @@ def sparse_coo_tensor(
     if device is not None and is_meta_device(device):
         raise NotImplementedError("sparse tensors of the meta device")
     if check_invariants is None:
-        warnings.warn(_UNCHECKED, UserWarning, stacklevel=2)
+        warn_once(_UNCHECKED, stacklevel=2)
     if values is None:
         shape = tuple(size if indices is None else indices)
         kind = get_default_dtype() if dtype is None else dtype

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import scipy.sparse
 
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, REDUCED
 from impl.core.registry import tensor_ops
@@ -119,7 +118,7 @@ def sparse_matmul(self: Array, other: Array) -> Array:
 
 def _compressed(raw: SparseArray) -> scipy.sparse.csr_array:
     """A sparse matrix by rows; warns as torch does of this layout."""
-    warnings.warn(_BETA, UserWarning, stacklevel=6)
+    warn_once(_BETA, stacklevel=6)
     return scipy.sparse.coo_array((raw.values, tuple(raw.indices)), raw.shape).tocsr()
 
 

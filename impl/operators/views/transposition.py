@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from operator import attrgetter
 
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.read_only import add_read_only
 from impl.core.registry import tensor_ops
@@ -217,7 +217,7 @@ def adjoint(input):
 
 
 def _warn_of_scalar(name: str, advice: str) -> None:
-    warnings.warn(f"{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=3)
+    warn_once(f"{name} is deprecated on 0-D tensors. {advice}", stacklevel=3)
 
 
 def _numpy_transpose(self):
@@ -225,12 +225,11 @@ def _numpy_transpose(self):
     if not ndim:
         _warn_of_scalar("Tensor.T", "This function is the identity in these cases.")
     if ndim not in (0, 2):
-        warnings.warn(
+        warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
-            UserWarning,
             stacklevel=2,
         )
     return tensor_ops.permute(self, tuple(range(ndim - 1, -1, -1)))

@@ -5,11 +5,10 @@ The copy lies in memory as the tensor does: the whole memory is copied.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core import inference_mode, messages
+from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
@@ -112,7 +111,7 @@ def _copied(value):
 def _cast(src, dtype):
     """`src` in another dtype, with a warning if that discards imaginary parts."""
     if discards(src.dtype, dtype):
-        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
+        warn_once(messages.DISCARDED, stacklevel=5)
     return converted(src, dtype)
 
 
