@@ -124,7 +124,7 @@ def _described(side: Any) -> str:
     if isinstance(side, bool) or side is None:
         return str(side)
     if isinstance(side, str):
-        return masked(side)
+        return "tensor(...)" if side.startswith("tensor(") else masked(side)
     if isinstance(side, int | float):
         return "number"
     return type(side).__name__
