@@ -39,7 +39,7 @@ _DEFAULTS: dict[str, Any] = {
     **{"keepdim": False, "largest": True, "sorted": True, "descending": False},
     **{"reduction": 1, "approximate": "none", "unbiased": True},
     **{"padding_idx": -1, "scale_grad_by_freq": False, "sparse": False},
-    **{"max": None, "dim": None, "correction": None},
+    **{"max": None, "dim": None, "correction": None, "generator": None},
     **{"split.dim": 0, "sort.dim": -1, "topk.dim": -1, "linalg_vector_norm.ord": 2},
 }
 # Operators that take a list of dimensions.
@@ -49,12 +49,26 @@ _OF_DIMS = {
 }
 
 
-# Functions that ask the class of a tensor themselves: factories, and what returns no tensor.
-_FUNCTIONS = (
-    *("allclose", "equal"),
-    *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like"),
-    *("zeros_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros"),
-)
+# Functions that ask a mode or the class of a tensor themselves, with their overloads: what returns
+# no tensor, and factories.
+_FUNCTIONS = {
+    **dict.fromkeys(("allclose", "equal", "nonzero", "full", "ones", "zeros"), ("default",)),
+    **dict.fromkeys(("empty_strided", "linspace", "logspace", "scalar_tensor"), ("default",)),
+    **dict.fromkeys(("empty_like", "full_like", "ones_like", "zeros_like"), ("default",)),
+    **dict.fromkeys(("rand_like", "randn_like", "new_empty"), ("default",)),
+    **dict.fromkeys(("new_empty_strided", "new_full", "new_ones", "new_zeros"), ("default",)),
+    **dict.fromkeys(("empty_permuted", "tril_indices", "triu_indices"), ("default",)),
+    **dict.fromkeys(("rand", "randn", "randperm"), ("default", "generator")),
+    "arange": ("default", "start", "start_step"),
+    "empty": ("memory_format",),
+    "eye": ("default", "m"),
+    "randint": ("default", "low", "generator", "low_generator"),
+    "randint_like": ("default", "low_dtype"),
+}
+
+
+# Functions that draw the samples which their operators record.
+_SAMPLERS = {"_sample_dirichlet", "_standard_gamma", "binomial", "normal", "poisson"}
 
 
 @functools.cache
@@ -118,6 +132,31 @@ def out_overload(op, args: tuple) -> OpOverload:
     known = _OUT.get(f"{name}.{overload}")
     usual = "out" if overload in ("default", "dim") else f"{overload}_out"
     return _overload(name, known or usual, call)
+
+
+def factory_overload(
+    name: str, make: Callable[..., Any], count: int, given: tuple[str, ...], generator: bool
+) -> OpOverload:
+    """The overload that a call of a factory, `make`, stands for: of `count` arguments, those
+    without trailing defaults under these names, and with a generator or not."""
+    overload = "default"
+    if name in ("arange", "empty"):
+        overload = _FUNCTIONS[name][count - 1 if name == "arange" else 0]
+    elif name == "eye" and "m" in given:
+        overload = "m"
+    elif name == "randint_like" and "high" in given:
+        overload = "low_dtype"
+    elif name == "randint" and "low" in given:
+        overload = "low_generator" if generator else "low"
+    elif generator and "generator" in _FUNCTIONS.get(name, ()):
+        overload = "generator"
+    return _overload(name, overload, make)
+
+
+def sampler_overload(full_name: str) -> OpOverload:
+    """The overload of this name ("bernoulli_.float") of a function that draws samples."""
+    name, _, overload = full_name.partition(".")
+    return _overload(name, overload or "default", FUNCTIONS.get(name) or getattr(Tensor, name))
 
 
 def given(op, args: tuple) -> tuple[tuple, dict]:
@@ -197,15 +236,17 @@ def publish() -> None:
     aten = namespace("aten")
     aten.packet("detach").define("default", Tensor.detach).is_view = True
     aten.packet("_local_scalar_dense").define("default", Tensor.item)
-    for name in _FUNCTIONS:
-        aten.packet(name).define("default", FUNCTIONS.get(name) or getattr(Tensor, name))
+    aten.packet("lift_fresh").define("default", lambda tensor: tensor)
+    for name, overloads in _FUNCTIONS.items():
+        for overload in overloads:
+            aten.packet(name).define(overload, FUNCTIONS.get(name) or getattr(Tensor, name))
     shared: dict[tuple[str, str], list] = {}
     for op in OPERATORS.values():
         name, overload = _name_of(op)
         shared.setdefault((name, overload), []).append(op)
     for (name, overload), ops in shared.items():
         call = _by_name(ops[0], ops[0].inplace if name.endswith("_") else None)
-        call = call if len(ops) == 1 else FUNCTIONS.get(name, call)
+        call = call if len(ops) == 1 and name not in _SAMPLERS else FUNCTIONS.get(name, call)
         _define(name, overload, ops[0].aten_call or call).is_view = ops[0].is_view
         if name in _OF_NUMBERS:
             _define(name, "Scalar", FUNCTIONS[name])

@@ -1,18 +1,28 @@
 """Operators that a mode or a class takes over below autograd (`impl.tensor.torch_dispatch`).
 
 An operator is recorded outside the handler, which runs below autograd: its answer is the result of
-the operator, and gets the history. Operators of the implementation are seen as those of
-ATen that they stand for. The kernels of factories that are given no tensor, and gradient formulas
-on arrays, are not seen.
+the operator, and gets the history. Operators of the implementation, and factories, are seen as
+those of ATen that they stand for; in a mode a pass runs formulas on tensors, so that it is seen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import BoundArguments
 from typing import Any
 
+from impl.core.devices import default_device
+from impl.core.memory_formats import preserve_format
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
-from impl.dispatch.aten import given, out_overload, overload_of
+from impl.dispatch.aten import (
+    factory_overload,
+    given,
+    out_overload,
+    overload_of,
+    sampler_overload,
+)
 from impl.dispatch.op_overload import namespace
 from impl.tensor.dispatching import set_modes
 from impl.tensor.tensor import Tensor
@@ -38,8 +48,36 @@ class TorchDispatchMode:
         set_modes(STATE.dispatch_modes[:-1])
 
 
+@dataclass(frozen=True)
+class Draw:
+    """The last operand of a sampler's operator, in the place of the samples, where a handler draws.
+
+    `name` is ATen's, with the overload; `numbers` are the arguments behind the tensors, which have
+    these defaults (of as many last ones as are given).
+    """
+
+    name: str
+    numbers: tuple = ()
+    defaults: tuple = ()
+    generator: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # of a factory
+
+    def __call__(self, *operands: Any) -> Any:
+        """The result of a handler."""
+        args = [*operands, *self.numbers]
+        for default in reversed(self.defaults):
+            if isinstance(args[-1], Tensor) or args[-1] != default:
+                break
+            args.pop()
+        named = {} if self.generator is None else {"generator": self.generator}
+        named.update({key: value for key, value in self.options.items() if value is not None})
+        return dispatched(sampler_overload(self.name), tuple(args), named)
+
+
 def called(op, args: tuple, written: bool = False) -> Any:
     """The result of a handler for a call of an operator, `written` for one in place."""
+    if isinstance(args[-1], Draw):
+        return args[-1](*args[:-1])
     return dispatched(overload_of(op, args, written), *given(op, args))
 
 
@@ -68,15 +106,40 @@ def _detach(tensor: Tensor) -> Tensor:
     return result
 
 
-def _like(name: str, *args: Any, **named: Any) -> Any:
-    """The result of a factory that a program calls with a tensor whose class is asked."""
-    order = ("dtype", "layout", "device", "pin_memory", "memory_format")
-    given = {"pin_memory": False, **named}
-    return called_aten(
-        name, *args, **{key: given[key] for key in order if given.get(key) is not None}
-    )
+_OPTIONS = ("dtype", "layout", "device", "pin_memory", "memory_format")
+
+
+def _factory(
+    name: str, make: Callable[..., Any], is_like: bool, given: BoundArguments, options: dict
+) -> Any:
+    """The result of a factory that a mode, or the class of the tensor that it is given, answers.
+
+    `given` are the arguments of its maker (`impl.factories.creation.options.factory`).
+    """
+    values = dict(given.arguments)
+    named = {"generator": values.pop("generator")} if "generator" in values else {}
+    options = {**options, **{key: values.pop(key) for key in _OPTIONS if key in values}}
+    if not is_like and options["device"] is None:
+        options["device"] = default_device()
+    if name == "randint":  # whose maker gets the sizes first
+        values = {key: values[key] for key in ("low", "high", "size") if values[key] is not None}
+    defaults = {key: p.default for key, p in given.signature.parameters.items()}
+    while values and not isinstance(last := list(values)[-1], Tensor):
+        if values[last] is not defaults[last] and values[last] != defaults[last]:
+            break
+        del values[last]
+    overload = factory_overload(name, make, len(given.args), tuple(values), bool(named))
+    named.update({key: options[key] for key in _OPTIONS if options.get(key) is not None})
+    args = tuple(list(a) if type(a) is tuple else a for a in values.values())
+    return dispatched(overload, args, named)
+
+
+def _implied_seed(root: Tensor) -> Tensor:
+    """The seed of one that is implied for a root, as a mode or the root's class makes it."""
+    return called_aten("ones_like", root, pin_memory=False, memory_format=preserve_format)
 
 
 tensor_ops.dispatched_detach = _detach
-tensor_ops.dispatched_like = _like
+tensor_ops.dispatched_factory = _factory
+tensor_ops.dispatched_seed = _implied_seed
 tensor_ops.dispatched_aten = called_aten

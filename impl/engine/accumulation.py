@@ -28,7 +28,7 @@ from impl.core.strides import (
 from impl.engine import sparse_accumulation
 from impl.tensor import memory_overlap, write
 from impl.tensor.lazy_conj import SOURCES, source_of
-from impl.tensor.tensor import DISPATCHING, Tensor, new
+from impl.tensor.tensor import Tensor, is_asked, new
 
 # Several threads may accumulate into one leaf; a hook on a saved tensor may start a backward in
 # here.
@@ -159,7 +159,7 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
     ):
         leaf._own_grad = gradient.detach()
     else:
-        asks = type(gradient) in DISPATCHING  # its class, which copies it as it is
+        asks = is_asked(gradient)  # a mode, or its class, which copies it as it is
         source = gradient if asks else gradient.detach()
         leaf._own_grad = tensor_ops.clone_for_leaf(source, leaf)
 

@@ -90,9 +90,13 @@ def run_backward(
     """
     if form is None:
         # Empty arrays have no strides in NumPy, empty tensors do; those of the meta device no data.
-        on_tensors = STATE.batched or any(
-            c is not None and (not c._raw.size or is_meta(c._raw) or _keeps_memory(tensor, c))
-            for tensor, c in zip(tensors, cotangents, strict=True)
+        on_tensors = (
+            STATE.batched
+            or bool(STATE.dispatch_modes)
+            or any(
+                c is not None and (not c._raw.size or is_meta(c._raw) or _keeps_memory(tensor, c))
+                for tensor, c in zip(tensors, cotangents, strict=True)
+            )
         )
         if (ALIVE or OF_EMPTY_LEAVES) and not on_tensors:
             edges = [edge_of(tensor) for tensor in tensors]

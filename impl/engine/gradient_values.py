@@ -32,7 +32,7 @@ from impl.tensor.allocation import preserved
 from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
 from impl.tensor.sparse_tensor import over
-from impl.tensor.tensor import DISPATCHING, Tensor, new
+from impl.tensor.tensor import Tensor, is_asked, new
 from impl.tensor.views import INFERENCE, NO_GRAD, ViewMeta
 
 
@@ -316,9 +316,9 @@ class TensorGradients(RecordingGradients):
         if a.is_sparse:
             return b + a
         kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
-        # On the meta device, and of classes that operators ask, sums are in new memory, as those
-        # of the wrappers and batches of transforms are (can_accumulate_inplace).
-        others = a.is_meta or type(a) in DISPATCHING
+        # On the meta device, in a mode, and of classes that operators ask, sums are in new memory,
+        # as those of the wrappers and batches of transforms are (can_accumulate_inplace).
+        others = a.is_meta or is_asked(a)
         wrapped = STATE.passes or isinstance(a, BatchedTensor) or isinstance(b, BatchedTensor)
         if STATE.enabled or not unshared or kept or others or wrapped:
             return a + b

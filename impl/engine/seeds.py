@@ -9,7 +9,6 @@ import numpy as np
 from impl.core import messages
 from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY, CATEGORY, COMPLEX, WIDE
-from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta
 from impl.core.meta_functions import to_meta
 from impl.core.registry import tensor_ops
@@ -17,7 +16,7 @@ from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.graph.edge import GradientEdge
 from impl.graph.input_metadata import device_of
-from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, new, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, is_asked, new, requires_grad
 
 
 def as_tuple(grad_tensors, count: int) -> tuple:
@@ -81,8 +80,8 @@ def batch_size(seeds: list) -> int:
 
 
 def _implicit(out, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    if DISPATCHING and dispatches(out) and out.numel() == 1:
-        return tensor_ops.dispatched_like("ones_like", out, memory_format=preserve_format)
+    if (STATE.dispatch_modes or DISPATCHING) and is_asked(out) and out.numel() == 1:
+        return tensor_ops.dispatched_seed(out)
     on_meta = _is_on_meta(out)
     if not shape and dtype in WIDE and not on_meta:
         return new(dtype.type(1))

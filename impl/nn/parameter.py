@@ -18,6 +18,7 @@ from impl.core.state import STATE
 from impl.factories.copy_and_pickle import own_attributes, with_state
 from impl.factories.creation import empty
 from impl.factories.printing import text
+from impl.tensor.dispatching import DisableTorchDispatch
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.sparse_tensor import SPARSE, SparseTensor
 from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields, new
@@ -53,7 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
         if overrides(data) or type(data) not in PLAIN | SILENT:
             return _marked(data, requires_grad)
         check_bool("_make_subclass", "require_grad", 3, requires_grad)
-        source = data.detach()
+        with DisableTorchDispatch():  # a mode does not see the alias
+            source = data.detach()
         if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
         if requires_grad and source.dtype.category < FLOATING:

@@ -33,7 +33,7 @@ from impl.graph.accumulate_grad import grad_accumulator
 from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.sparse_tensor import sparse_tensor
-from impl.tensor.tensor import DISPATCHING, Tensor, blank, dispatches, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, blank, is_asked, requires_grad
 
 NOTHING = object()
 """The value of a packed tensor whose pack hook raised."""
@@ -73,7 +73,7 @@ class SavedVariable:
                 self.view = weakref.ref(tensor._node)
             self.tensor = None
             self.raw = tensor._raw
-            if dispatches(tensor) and not STATE.saved_hooks:
+            if is_asked(tensor) and not STATE.saved_hooks:
                 self.alias = tensor.detach()
             self.strides = (tensor._strides, tensor._offset)
         else:

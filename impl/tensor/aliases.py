@@ -14,7 +14,7 @@ from impl.core.strides import contiguous_strides, strided
 from impl.tensor.batched_tensor import refuse_data
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
-from impl.tensor.tensor import DISPATCHING, Tensor, blank, dispatches, new, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, blank, is_asked, new, requires_grad
 
 
 def alias(tensor: Tensor, target: Geometry, dtype: np.dtype | None = None) -> Tensor:
@@ -60,7 +60,7 @@ def writable_alias(tensor: Tensor) -> Tensor:
 @method_of(Tensor)
 def detach(self) -> Tensor:
     """An alias with the same storage and version counter, without history (torch.Tensor.detach)."""
-    if DISPATCHING and dispatches(self):
+    if (STATE.dispatch_modes or DISPATCHING) and is_asked(self):
         return tensor_ops.dispatched_detach(self)
     result = writable_alias(self)
     for transform in STATE.transforms:

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from impl.core.devices import CPU, META
-from impl.core.memory_formats import preserve_format
+from impl.core.dtypes import BY_NUMPY
+from impl.core.memory_formats import preserve_format, strided
 from impl.core.meta_arrays import MetaArray, is_meta, meta_strided
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
@@ -21,7 +22,7 @@ from impl.core.strides import (
 )
 from impl.core.tensor_iterator import elementwise_strides
 from impl.tensor.batched_tensor import BatchedTensor, levels_of, repeated
-from impl.tensor.tensor import Tensor, dispatches, new
+from impl.tensor.tensor import Tensor, is_asked, new
 
 
 def over_view(raw) -> Tensor:
@@ -107,7 +108,7 @@ def empty_like(tensor: Tensor, dtype=None, format=None, place=None) -> Tensor:
 
 def _filled_like(name: str, value):
     def like(tensor: Tensor) -> Tensor:
-        if dispatches(tensor):
+        if is_asked(tensor):
             return tensor_ops.dispatched_aten(name, tensor)
         if type(tensor) is BatchedTensor:
             return tensor._over(like(tensor._value))
@@ -127,6 +128,9 @@ def _zeros_like(value):
 def _zeros(shape, dtype) -> Tensor:
     """Zeros for a formula, on the device of the pass that runs it."""
     on_meta = getattr(STATE.graph_task, "place", CPU) == META
+    if STATE.dispatch_modes:
+        options = {"dtype": BY_NUMPY[dtype], "layout": strided, "device": META if on_meta else CPU}
+        return tensor_ops.dispatched_aten("zeros", list(shape), **options)
     result = new(MetaArray(shape, dtype) if on_meta else np.zeros(shape, dtype))
     result._storage.version = 1  # torch's kernel fills them in place
     return result
@@ -134,7 +138,7 @@ def _zeros(shape, dtype) -> Tensor:
 
 def _new_zeros(value: Tensor, shape) -> Tensor:
     """Zeros of the dtype and the device of a tensor; of a batched one for each example."""
-    if dispatches(value):
+    if is_asked(value):
         return tensor_ops.dispatched_aten("new_zeros", value, list(shape))
     dtype, levels = value._raw.dtype, levels_of(value)
     if levels and not value.is_meta:

@@ -12,14 +12,14 @@ from impl.core.meta_arrays import MetaArray
 from impl.core.registry import method_of, tensor_ops
 from impl.core.state import STATE
 from impl.core.traced import check_not_traced
-from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, is_asked, requires_grad
 
 
 @method_of(Tensor)
 def item(self):
     """The only element as a Python number. Raises RuntimeError for more than one, on the meta
     device, and for a value that a function of `linearize` computes."""
-    if DISPATCHING and dispatches(self):
+    if (STATE.dispatch_modes or DISPATCHING) and is_asked(self):
         return tensor_ops.dispatched_aten("_local_scalar_dense", self)
     if self._raw.size != 1:
         raise RuntimeError(f"a Tensor with {self._raw.size} elements cannot be converted to Scalar")
@@ -67,7 +67,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     if self._raw.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")
     self._storage.resizable = False
-    return (self.detach() if force else self)._array()
+    return (self.detach() if force or STATE.dispatch_modes else self)._array()
 
 
 @method_of(Tensor)
@@ -84,7 +84,7 @@ def __bool__(self) -> bool:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
     if type(self._raw) is MetaArray:
         raise RuntimeError(messages.META_ITEM)
-    if DISPATCHING and dispatches(self):
+    if (STATE.dispatch_modes or DISPATCHING) and is_asked(self):
         return bool(self.item())
     if STATE.transforms:
         check_not_traced(self)

@@ -345,6 +345,11 @@ def dispatches(value) -> bool:
     return type(value) in DISPATCHING and STATE.torch_dispatch
 
 
+def is_asked(value) -> bool:
+    """Whether a mode, or the class of a value, answers a call with it below autograd."""
+    return bool(STATE.dispatch_modes) or dispatches(value)
+
+
 def hides_history(tensor: Tensor) -> bool:
     """Whether the innermost transform of differentiation that holds a tensor did not record it, so
     that it shows no history: that of the transforms outside, and of the caller, is out of sight.

@@ -62,11 +62,11 @@ randn = _random("randn", lambda t, g: draw_normal(t, 0.0, 1.0, g))
 
 
 def _bounds_and_sizes(low, high=None, size=None, **named):
-    """Read the sizes of `randint`, which come last, and its bounds, of which the lower is 0."""
+    """Read the sizes of `randint`, which come last, and its bounds; the lower may not be given."""
     if isinstance(high, (tuple, list)):
-        low, high, size = 0, low, high
+        low, high, size = None, low, high
     elif high is None:
-        low, high = 0, low
+        low, high = None, low
     return listed(size, low, high, **named)
 
 
@@ -85,7 +85,7 @@ def randint(size, low, high, *, generator=None, dtype=None, out=None) -> Tensor:
         result = out
         if out._raw.shape != size:
             write.resize(out, size)
-    draw_integers(result, int(low), int(high), generator)
+    draw_integers(result, int(low or 0), int(high), generator)
     if out is not None:
         inference_mode.count(out)
     return result

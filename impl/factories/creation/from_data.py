@@ -12,6 +12,7 @@ from impl.core.context import warn_once
 from impl.core.devices import default_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
+from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, element_strides, extent, unboxed
@@ -44,16 +45,25 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         return flagged("tensor", copy_of(data, dtype, device), requires_grad)
     if isinstance(data, np.ndarray):
         check_place(device, pin_memory)
-        return flagged("tensor", moved(array_copy(data, dtype), device), requires_grad)
-    raw = array_of(data, dtype)
-    check_place(device, pin_memory)
-    made = new_constant(unboxed(raw))
-    return flagged("tensor", moved(made, device), requires_grad)
+        made = array_copy(data, dtype)
+    else:
+        raw = array_of(data, dtype)
+        check_place(device, pin_memory)
+        made = new_constant(unboxed(raw))
+    return flagged("tensor", lifted(moved(made, device)), requires_grad)
+
+
+def lifted(made: Tensor) -> Tensor:
+    """A tensor of data, which a mode sees by the operator `lift_fresh`."""
+    return tensor_ops.dispatched_aten("lift_fresh", made) if STATE.dispatch_modes else made
 
 
 def copy_of(source: Tensor, d: dtype | None, place=None) -> Tensor:
     """A copy of a tensor without its history, in dtype `d` and on a device if given."""
     with DisableTorchFunctionSubclass():
+        if STATE.dispatch_modes:
+            options = {"dtype": d or source.dtype, "device": place or source.device}
+            return tensor_ops.dispatched_aten("_to_copy", source.detach(), **options)
         result = source.detach().clone()
         result = result if d is None else result.to(d)
         return result if place is None else result.to(place)
@@ -92,7 +102,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
         return moved(shared if dtype is None else shared.to(dtype), device)
-    return moved(new_constant(unboxed(array_of(data, dtype))), device)
+    return lifted(moved(new_constant(unboxed(array_of(data, dtype))), device))
 
 
 @publish
@@ -194,7 +204,7 @@ def from_numpy(ndarray) -> Tensor:
     result = over_array(ndarray)
     if not ndarray.flags.writeable:
         warn_once(UNWRITABLE_ARRAY, stacklevel=3)
-    return result
+    return lifted(result)
 
 
 _UNWRITABLE = (

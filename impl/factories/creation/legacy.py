@@ -18,7 +18,14 @@ from impl.core.storage import Storage
 from impl.core.strides import unboxed
 from impl.dispatch.batching_rules import sized
 from impl.factories.creation.constants import empty_strided, full
-from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of, moved
+from impl.factories.creation.from_data import (
+    COPY_WARNING,
+    array_copy,
+    as_tensor,
+    copy_of,
+    lifted,
+    moved,
+)
 from impl.factories.creation.literals import array_of
 from impl.factories.creation.options import check_place, factory, flagged, listed, one_by_one
 from impl.factories.creation.placement import place_of
@@ -68,7 +75,8 @@ def new_tensor(
         made = array_copy(data, dtype or self.dtype)
     else:
         made = new_constant(array_of(data, dtype or self.dtype))
-    return flagged("new_tensor", moved(made, place_of(device, self)), requires_grad)
+    made = lifted(moved(made, place_of(device, self)))
+    return flagged("new_tensor", made, requires_grad)
 
 
 def legacy_constructor(

@@ -22,7 +22,7 @@ from impl.factories.creation.layouts import is_sparse_layout, made_sparse
 from impl.factories.creation.placement import made_on_meta, place_of
 from impl.tensor.allocation import empty_like
 from impl.tensor.sparse_tensor import EXIST
-from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, new
+from impl.tensor.tensor import DISPATCHING, Tensor, is_asked, new
 from impl.tensor.tensor import requires_grad as requires_grad_of
 from impl.tensor.write import announce
 
@@ -54,6 +54,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     is_like = method or name.endswith("_like")
     is_uninitialised, is_random = "empty" in name, name.startswith("rand")
     store = fill_out if out is True else out
+    signature = inspect.signature(make)
 
     @functools.wraps(make)
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
@@ -68,10 +69,11 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if requires_grad is not False:
             check_flag(name, requires_grad)
         source = args[0] if is_like and args else None
-        if DISPATCHING and dispatches(source):
-            options = {"layout": layout, "device": device, "pin_memory": pin_memory, **named}
-            given = [list(a) if type(a) is tuple else a for a in args]
-            return required(tensor_ops.dispatched_like(name, *given, **options), requires_grad)
+        if target is None and (STATE.dispatch_modes or DISPATCHING) and is_asked(source):
+            options = {"layout": layout, "device": device, "pin_memory": pin_memory}
+            given = signature.bind(*args, **named)
+            made = tensor_ops.dispatched_factory(name, call, is_like, given, options)
+            return required(made, requires_grad)
         if (layout is not None or EXIST) and is_sparse_layout(layout, source) and target is None:
             shape = None if sized is None else size
             kind = named.get("dtype")

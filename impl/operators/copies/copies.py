@@ -23,7 +23,7 @@ from impl.tensor.allocation import strides_in
 from impl.tensor.batched_tensor import levels_of, repeated
 from impl.tensor.geometry import Geometry
 from impl.tensor.memory_overlap import check_shape, is_same_memory
-from impl.tensor.tensor import Tensor, dispatches, new
+from impl.tensor.tensor import Tensor, is_asked, new
 
 # -- clone ------------------------------------------------------------------------------------
 
@@ -276,7 +276,7 @@ def zero_(input):
 
 def _clone_strided(gradient: Tensor, shape, strides, **options) -> Tensor:
     """A recorded copy with the given strides, into which CopySlices writes the slice's gradient."""
-    if dispatches(gradient):
+    if is_asked(gradient):
         sizes = list(shape), list(strides)
         return called_aten("new_empty_strided", gradient, *sizes, **options).copy_(gradient)
     count, dtype = (extent(shape, strides),), gradient._raw.dtype

@@ -17,10 +17,12 @@ from impl.core.state import STATE
 from impl.dispatch import vmap_rules
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, OfArguments, counted, function, operator, written
+from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import store, write_out
 from impl.tensor.batched_tensor import innermost
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.torch_dispatch import asks
 
 
 def along(dim: int, index) -> tuple:
@@ -223,6 +225,8 @@ def nonzero(input, *, as_tuple=False):
 
     With `as_tuple` one vector per dimension.
     """
+    if not as_tuple and asks((input,)):
+        return called_aten("nonzero", input)
     return nonzero_numpy(input) if as_tuple else _rows_found(input)
 
 

@@ -19,7 +19,7 @@ from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.dispatch.record import check_write
 from impl.factories.creation import array_of
-from impl.factories.creation.from_data import UNWRITABLE_ARRAY
+from impl.factories.creation.from_data import UNWRITABLE_ARRAY, lifted
 from impl.operators.copies.copies import copy_, fill_
 from impl.operators.indexing.index_operators import check_first_mask, from_scalar, index_, put_at
 from impl.operators.indexing.index_writes import index_fill_
@@ -218,7 +218,7 @@ def _as_index(item) -> Tensor:
         warn_once(UNWRITABLE_ARRAY, stacklevel=5)
     raw = array_of(item)
     masks = raw.dtype in (np.bool_, np.uint8)
-    return new(raw if masks else array_of(item, int64))
+    return lifted(new(raw if masks else array_of(item, int64)))
 
 
 @asking

@@ -17,6 +17,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.strides import unboxed
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.dispatch_modes import Draw
 from impl.dispatch.not_implemented import (
     no_derivative,
     refuse_meta,
@@ -27,6 +28,7 @@ from impl.dispatch.out import warn_resized
 from impl.factories.generator import default_generator
 from impl.operators.random.gamma import gamma_sample
 from impl.tensor.tensor import new
+from impl.tensor.torch_dispatch import asks
 
 _DOUBLE = np.dtype(np.float64)
 _RATIONAL = np.array(
@@ -76,6 +78,8 @@ def sample_dirichlet(input, generator=None):
     """Samples of Dirichlet distributions with the concentrations along the last dimension of
     `input`, float32 or float64 (torch._sample_dirichlet). Not differentiable by itself; see
     `_dirichlet_grad`."""
+    if asks((input,)):
+        return dirichlet_drawn(input, Draw("_sample_dirichlet", generator=generator))
     refuse_meta("_sample_dirichlet", input)
     kind = input._raw.dtype
     require_full_precision(input._raw, "dirichlet")

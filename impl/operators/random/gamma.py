@@ -15,8 +15,10 @@ import scipy.special
 from impl.core.strides import unboxed
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.dispatch_modes import Draw
 from impl.dispatch.not_implemented import not_differentiated, require_full_precision
 from impl.factories.generator import default_generator
+from impl.tensor.torch_dispatch import asks
 
 _DOUBLE = np.dtype(np.float64)
 _THIRD = np.float32(1) / np.float32(3)  # as torch rounds it for float64, too
@@ -55,6 +57,8 @@ gamma_slope.gradient(self=not_differentiated("_standard_gamma_grad"))
 def standard_gamma(input, generator=None):
     """Samples of gamma distributions with the shape parameters in `input` and the rate one, which
     are differentiable in them (torch._standard_gamma)."""
+    if asks((input,)):
+        return gamma_drawn(input, Draw("_standard_gamma", generator=generator))
     kind = input._raw.dtype
     require_full_precision(input._raw, "gamma_cpu")
     source = generator or default_generator

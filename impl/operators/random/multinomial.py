@@ -9,12 +9,14 @@ from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.dispatch import randomness
 from impl.dispatch.definition import function
+from impl.dispatch.dispatch_modes import Draw
 from impl.dispatch.out import store
 from impl.factories.draws import draw_exponential
 from impl.factories.generator import default_generator
 from impl.kernels.reduced_precision import widened
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.torch_dispatch import asks
 from impl.tensor.write import resize
 
 
@@ -86,6 +88,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples
     than classes without replacement.
     """
+    if out is None and asks((input,)):
+        return Draw("multinomial", (num_samples, replacement), (False,), generator)(input)
     if input._raw.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     _check_dtype(input)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.devices import default_device
 from impl.core.dtypes import result_dtype
 from impl.core.grad_mode import no_grad
 from impl.core.sizes import broadcast_shapes, check_count, sizes_of
+from impl.core.state import STATE
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.dispatch_modes import Draw
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.out import check_out, fit
 from impl.dispatch.record import underived_write
@@ -20,6 +23,7 @@ from impl.operators.random.sampling import check_deviation
 from impl.tensor import write
 from impl.tensor.memory_overlap import check_cast, check_memory
 from impl.tensor.tensor import Tensor, new, requires_grad
+from impl.tensor.torch_dispatch import asks
 
 
 def _normal(name: str, node: str, inputs: tuple[str, ...]):
@@ -32,9 +36,13 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
     op = operator(function=False, method=False, node=node, complex=refused)(kernel)
     formulas = {}
     if "mean" in inputs:
-        formulas["mean"] = written(lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape))
+        formulas["mean"] = written(
+            lambda F, grad, mean_shape, mean_dtype: F.zeros(mean_shape, mean_dtype)
+        )
     if "std" in inputs:
-        formulas["std"] = written(lambda F, grad, std_shape: F.new_zeros(grad, std_shape))
+        formulas["std"] = written(
+            lambda F, grad, std_shape, std_dtype: F.zeros(std_shape, std_dtype)
+        )
     return op.gradient(**formulas)
 
 
@@ -62,8 +70,11 @@ def _of_tensors(mean, std, generator, out):
     tensors = [value for value in (mean, std) if isinstance(value, Tensor)]
     if out is not None:
         check_out("normal", out, any(map(requires_grad, tensors)))
-    check_deviation(std)
     op = normal_both if len(tensors) == 2 else normal_mean if mean is tensors[0] else normal_std
+    if out is None and asks(tensors):
+        kinds = ("Tensor" if isinstance(value, Tensor) else "float" for value in (mean, std))
+        return op(mean, std, Draw(f"normal.{'_'.join(kinds)}", (), (1.0,), generator))
+    check_deviation(std)
     if len(tensors) == 1 and out is None:
         drawn = new(np.empty(tensors[0]._raw.shape, tensors[0]._raw.dtype))
     else:
@@ -144,6 +155,11 @@ def _of_numbers(
             out.normal_(mean, std, generator=generator)
         record()
         return required(out, requires_grad)
+    if STATE.dispatch_modes:
+        place = default_device() if device is None else device
+        options = {"dtype": dtype, "layout": layout, "device": place, "pin_memory": pin_memory}
+        asked = Draw("normal.float_float", (), (), generator, options)
+        return required(asked(float(mean), float(std), list(sizes_of((size,)))), requires_grad)
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
     check_deviation(std)
     draw_normal(drawn, mean, std, generator)

@@ -16,9 +16,11 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.strides import unboxed
 from impl.dispatch import forward_rules, randomness
 from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.dispatch_modes import Draw
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_full_precision
 from impl.dispatch.out import same_dtype_out, warn_resized
 from impl.factories.generator import default_generator
+from impl.tensor.torch_dispatch import asks
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -28,7 +30,9 @@ def poisson_drawn(self: Array, drawn) -> Array:
     return drawn
 
 
-poisson_drawn.gradient(self=written(lambda F, grad, self_shape: F.new_zeros(grad, self_shape)))
+poisson_drawn.gradient(
+    self=written(lambda F, grad, self_shape, self_dtype: F.zeros(self_shape, self_dtype))
+)
 
 
 @function(method=False, batching="random")
@@ -36,6 +40,8 @@ poisson_drawn.gradient(self=written(lambda F, grad, self_shape: F.new_zeros(grad
 def poisson(input, generator=None):
     """Samples of Poisson distributions with the rates in `input`, whose gradient is zero
     (torch.poisson). Raises RuntimeError for a negative rate."""
+    if asks((input,)):
+        return poisson_drawn(input, Draw("poisson", generator=generator))
     d = input.dtype
     if d.category != dtypes.FLOATING:
         raise not_implemented("poisson_cpu", d)
@@ -98,6 +104,8 @@ binomial_drawn.gradients("count", "prob")(no_derivative("binomial"))
 def binomial(count, prob, generator=None):
     """Samples of binomial distributions of `count` trials with probability `prob`, which broadcast
     (torch.binomial). Not differentiable."""
+    if asks((count, prob)):
+        return binomial_drawn(count, prob, Draw("binomial", generator=generator))
     for name, value in (("count", count), ("prob", prob)):
         if value.dtype.category != dtypes.FLOATING:
             raise ValueError(

@@ -14,6 +14,7 @@ from impl.core.strides import contiguous_strides, element_strides, strided
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.dispatch_modes import Draw
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented
 from impl.dispatch.out import check_out
@@ -31,6 +32,7 @@ from impl.factories.generator import default_generator
 from impl.tensor import forward_grad, memory_overlap, write
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import PLAIN, Tensor, new, requires_grad
+from impl.tensor.torch_dispatch import asks
 
 _ABSENT: Any = object()  # an argument that is not given, where None has a meaning
 
@@ -56,17 +58,20 @@ random_drawn = filling("random_drawn", "RandomBackward2")
 exponential_drawn = filling("exponential_drawn", "ExponentialBackward0")
 
 
-def fill(op, tensor: Tensor, draw) -> Tensor:
+def fill(op, tensor: Tensor, draw, asked: Draw) -> Tensor:
     """Fill the tensor in place with the samples that `draw` writes to a tensor like it: to its own
-    memory unless that is laid out in another way, or the write is observed.
+    memory unless that is laid out in another way, or the write is observed. A mode, or the tensor's
+    class, is asked for them.
 
     Raises RuntimeError for a tensor that cannot be written in place.
     """
-    return _fill(tensor, op, draw)
+    return _fill(tensor, op, draw, asked)
 
 
 @randomness.filling
-def _fill(tensor: Tensor, op, draw) -> Tensor:
+def _fill(tensor: Tensor, op, draw, asked: Draw) -> Tensor:
+    if asks((tensor,)):
+        return op.inplace(tensor, asked)
     check_write(tensor)
     memory_overlap.check_overlap(tensor)
     plain = type(tensor) in PLAIN and tensor._strides is None and STATE.before_write is None
@@ -83,7 +88,8 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **named):
     Raises NotImplementedError for integers, RuntimeError for an empty range.
     """
     low = named.get("from", from_)
-    return fill(uniform_drawn, self, lambda t: draw_uniform(t, low, to, generator))
+    asked = Draw("uniform_", (float(low), float(to)), (0.0, 1.0), generator)
+    return fill(uniform_drawn, self, lambda t: draw_uniform(t, low, to, generator), asked)
 
 
 @function("normal_", torch=False)
@@ -94,7 +100,8 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """
     check_deviation(std)
     singly = not self.is_contiguous()
-    return fill(normal_drawn, self, lambda t: draw_normal(t, mean, std, generator, singly))
+    asked = Draw("normal_", (float(mean), float(std)), (0.0, 1.0), generator)
+    return fill(normal_drawn, self, lambda t: draw_normal(t, mean, std, generator, singly), asked)
 
 
 def check_deviation(std) -> None:
@@ -117,16 +124,19 @@ def random_(self, from_=None, to=_ABSENT, *, generator=None, **named):
     """
     low = named.get("from", from_)
     if low is None and to is _ABSENT:
-        return fill(random_drawn, self, lambda t: draw_any(t, generator))
+        asked = Draw("random_", generator=generator)
+        return fill(random_drawn, self, lambda t: draw_any(t, generator), asked)
     if to is None and self.is_complex():
         raise RuntimeError(
             "random_from_to_impl handles only integral, floating-point and boolean types"
         )
     if low is None or to is _ABSENT:
         op, low, to = random_below_drawn, 0, low if to is _ABSENT else to
+        asked = Draw("random_.to", (to,), generator=generator)
     else:
-        op, to = random_range_drawn, largest_exact(self) + 1 if to is None else to
-    return fill(op, self, lambda t: draw_integers(t, int(low), int(to), generator))
+        op, asked = random_range_drawn, Draw("random_.from", (low, to), generator=generator)
+        to = largest_exact(self) + 1 if to is None else to
+    return fill(op, self, lambda t: draw_integers(t, int(low), int(to), generator), asked)
 
 
 @function("exponential_", torch=False)
@@ -134,7 +144,8 @@ def exponential_(self, lambd=1.0, *, generator=None):
     """Fill with samples of an exponential distribution (torch.Tensor.exponential_)."""
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    return fill(exponential_drawn, self, lambda t: draw_exponential(t, lambd, generator))
+    asked = Draw("exponential_", (float(lambd),), (1.0,), generator)
+    return fill(exponential_drawn, self, lambda t: draw_exponential(t, lambd, generator), asked)
 
 
 # -- bernoulli --------------------------------------------------------------------------------
@@ -221,6 +232,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     _check_probability(p)
     if input.is_complex() and input._raw.size:
         raise not_implemented("bernoulli_scalar_cpu_", input.dtype)
+    if asks((input,)):
+        return bernoulli_like(input, p, Draw("bernoulli.p", generator=generator))
     fresh = new(np.empty(input._raw.shape, input._raw.dtype))
     draw_bernoulli(fresh, p, generator)
     return bernoulli_like(input, p, fresh._raw)
@@ -240,4 +253,5 @@ def bernoulli_(self, p=0.5, *, generator=None):
     _check_probability(p)
     if self.is_complex() and self._raw.size:
         raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
-    return fill(bernoulli_drawn, self, lambda t: draw_bernoulli(t, p, generator))
+    asked = Draw("bernoulli_.float", (p,), (0.5,), generator)
+    return fill(bernoulli_drawn, self, lambda t: draw_bernoulli(t, p, generator), asked)
