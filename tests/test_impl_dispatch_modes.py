@@ -290,6 +290,8 @@ def test_a_mode_sees_the_calls_of_torch(call: str):
                 return "tensor of " + str(list(value.shape))
             if isinstance(value, (list, tuple)):
                 return [shown(one) for one in value]
+            if isinstance(value, torch.Generator):
+                return "a generator"
             return str(value)
         class Log(torch.utils._python_dispatch.TorchDispatchMode):
             def __torch_dispatch__(self, func, types, args=(), kwargs=None):
