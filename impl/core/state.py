@@ -63,6 +63,7 @@ class _State(threading.local):
     before_write: Any = None  # callback, called with a tensor before each in-place write
     dispatch_modes: tuple = ()  # active TorchDispatchModes, the innermost last
     torch_dispatch = True  # whether classes are asked below autograd, too
+    within_formula = False  # whether a gradient formula runs in a mode, which sees its numbers
     within_dispatch = False  # whether the handler of one runs, in which views are plain aliases
     _grad_mode = True
     _below_autograd = False  # whether operators are called that record nothing, in any grad mode

@@ -10,6 +10,7 @@ from typing import Any
 
 import impl.tensor.conversions  # noqa: F401  gives tensors `item`
 from impl.core.registry import FUNCTIONS, OPERATORS
+from impl.core.state import STATE
 from impl.dispatch.kernel_parameters import signature_of
 from impl.dispatch.op_overload import OpOverload, namespace
 from impl.tensor.tensor import Tensor
@@ -108,6 +109,8 @@ def overload_of(op, args: tuple, written: bool = False) -> OpOverload:
 def _called(op, args: tuple) -> tuple[str, str]:
     """ATen's name of an operator, and of its overload for these arguments."""
     name, overload = _name_of(op)
+    if STATE.within_formula and op.name.endswith("_scalar") and overload == "Tensor":
+        overload = "Scalar"  # a formula of ATen calls that, and an operator of Python does not
     if name in _OF_NUMBERS and not isinstance(args[1], Tensor):
         overload = "Scalar"
     if name in _WITHOUT_DIM and args[1:] and args[1] is None:

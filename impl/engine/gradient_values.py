@@ -251,7 +251,13 @@ class RecordingGradients:
     unpack = staticmethod(unpack_tensor)
 
     def evaluate(self, node, grads: list, wanted):
-        return node._evaluate(grads, self, wanted)
+        if not STATE.dispatch_modes or node._is_custom_function:
+            return node._evaluate(grads, self, wanted)
+        before, STATE.within_formula = STATE.within_formula, True
+        try:
+            return node._evaluate(grads, self, wanted)
+        finally:
+            STATE.within_formula = before
 
     def to_array(self, tensor: Tensor) -> Tensor:
         return tensor
