@@ -73,7 +73,8 @@ class SavedVariable:
                 self.view = weakref.ref(tensor._node)
             self.tensor = None
             self.raw = tensor._raw
-            if is_asked(tensor) and not STATE.saved_hooks:
+            asked = (STATE.dispatch_modes or DISPATCHING) and is_asked(tensor)
+            if asked and not STATE.saved_hooks:
                 self.alias = tensor.detach()
             self.strides = (tensor._strides, tensor._offset)
         else:
