@@ -223,7 +223,8 @@ def test_most_of_the_specification_compiles_and_meets_the_schema():
             compiled.append(neutral(each))
         except NotNeutral:
             continue
-    assert len(compiled) > 0.8 * len(chapters)
+    # Classes are Python's, and have no form in another language.
+    assert len(compiled) > 0.85 * sum("class " not in each.source for each in chapters)
     check = part("neutral", "program")
     for form in compiled[::25]:
         check.validate(form)

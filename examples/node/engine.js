@@ -71,9 +71,11 @@ function run(roots, cotangents, { keepGraph, createGraph, targets, toLeaves = fa
     const ready = [...new Set(edges.map((edge) => edge.node))].filter((node) => !waiting.get(node));
     while (ready.length) {
       const node = next(ready);
-      const grads = hooked(node, buffers.take(node), buffers);
+      const arrived = buffers.take(node);
+      const grads = hooked(node, arrived, buffers);
+      const shown = wanted?.has(node) ? arrived : grads; // before the hooks if the node runs
       targets?.forEach((target, i) => {
-        if (target.node === node) captured[i] = grads[target.nr] ?? null;
+        if (target.node === node) captured[i] = shown[target.nr] ?? null;
       });
       const before = newestStorage();
       const results = step(node, grads, { keepGraph, createGraph, wanted, buffers });
