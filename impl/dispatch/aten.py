@@ -63,6 +63,7 @@ _FUNCTIONS = {
     "arange": ("default", "start", "start_step"),
     "empty": ("memory_format",),
     "eye": ("default", "m"),
+    "normal": ("float_float",),
     "randint": ("default", "low", "generator", "low_generator"),
     "randint_like": ("default", "low_dtype"),
 }
@@ -70,6 +71,12 @@ _FUNCTIONS = {
 
 # Functions that draw the samples which their operators record.
 _SAMPLERS = {"_sample_dirichlet", "_standard_gamma", "binomial", "normal", "poisson"}
+# The defaults of the last arguments of samplers, by overload.
+_OF_SAMPLERS: dict[str, tuple] = {
+    **{"uniform_": (0.0, 1.0), "normal_": (0.0, 1.0), "cauchy_": (0.0, 1.0)},
+    **{"log_normal_": (1.0, 2.0), "exponential_": (1.0,), "bernoulli_.float": (0.5,)},
+    **{"multinomial": (False,), "normal.Tensor_float": (1.0,)},
+}
 
 
 @functools.cache
@@ -159,7 +166,25 @@ def factory_overload(
 def sampler_overload(full_name: str) -> OpOverload:
     """The overload of this name ("bernoulli_.float") of a function that draws samples."""
     name, _, overload = full_name.partition(".")
-    return _overload(name, overload or "default", FUNCTIONS.get(name) or getattr(Tensor, name))
+    return _overload(name, overload or "default", _function(name))
+
+
+def sampler_arguments(full_name: str, args: tuple) -> tuple:
+    """The arguments of a sampler as ATen gets them: floats where these are the defaults, of which
+    the last ones are left out."""
+    defaults = _OF_SAMPLERS.get(full_name, ())
+    first = len(args) - len(defaults)
+    given = list(args[:first])
+    for value, default in zip(args[first:], defaults, strict=True):
+        given.append(float(value) if type(value) is int and type(default) is float else value)
+    while len(given) > first and given[-1] == defaults[len(given) - first - 1]:
+        given.pop()
+    return tuple(given)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """The public function of a name, or the method of tensors."""
+    return FUNCTIONS.get(name) or getattr(Tensor, name)
 
 
 def given(op, args: tuple) -> tuple[tuple, dict]:
@@ -242,7 +267,7 @@ def publish() -> None:
     aten.packet("lift_fresh").define("default", lambda tensor: tensor)
     for name, overloads in _FUNCTIONS.items():
         for overload in overloads:
-            aten.packet(name).define(overload, FUNCTIONS.get(name) or getattr(Tensor, name))
+            aten.packet(name).define(overload, _function(name))
     shared: dict[tuple[str, str], list] = {}
     for op in OPERATORS.values():
         name, overload = _name_of(op)

@@ -7,13 +7,12 @@ those of ATen that they stand for; in a mode a pass runs formulas on tensors, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import BoundArguments
 from typing import Any
 
 from impl.core.devices import default_device
-from impl.core.memory_formats import preserve_format
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.aten import (
@@ -21,6 +20,7 @@ from impl.dispatch.aten import (
     given,
     out_overload,
     overload_of,
+    sampler_arguments,
     sampler_overload,
 )
 from impl.dispatch.op_overload import namespace
@@ -52,26 +52,18 @@ class TorchDispatchMode:
 class Draw:
     """The last operand of a sampler's operator, in the place of the samples, where a handler draws.
 
-    `name` is ATen's, with the overload; `numbers` are the arguments behind the tensors, which have
-    these defaults (of as many last ones as are given).
+    `name` is ATen's, with the overload; `numbers` are the arguments behind the tensors.
     """
 
     name: str
     numbers: tuple = ()
-    defaults: tuple = ()
     generator: Any = None
-    options: Mapping[str, Any] = field(default_factory=dict)  # of a factory
 
     def __call__(self, *operands: Any) -> Any:
         """The result of a handler."""
-        args = [*operands, *self.numbers]
-        for default in reversed(self.defaults):
-            if isinstance(args[-1], Tensor) or args[-1] != default:
-                break
-            args.pop()
         named = {} if self.generator is None else {"generator": self.generator}
-        named.update({key: value for key, value in self.options.items() if value is not None})
-        return dispatched(sampler_overload(self.name), tuple(args), named)
+        args = sampler_arguments(self.name, (*operands, *self.numbers))
+        return dispatched(sampler_overload(self.name), args, named)
 
 
 def called(op, args: tuple, written: bool = False) -> Any:
@@ -134,12 +126,6 @@ def _factory(
     return dispatched(overload, args, named)
 
 
-def _implied_seed(root: Tensor) -> Tensor:
-    """The seed of one that is implied for a root, as a mode or the root's class makes it."""
-    return called_aten("ones_like", root, pin_memory=False, memory_format=preserve_format)
-
-
 tensor_ops.dispatched_detach = _detach
 tensor_ops.dispatched_factory = _factory
-tensor_ops.dispatched_seed = _implied_seed
 tensor_ops.dispatched_aten = called_aten

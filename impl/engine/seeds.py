@@ -9,6 +9,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY, CATEGORY, COMPLEX, WIDE
+from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta
 from impl.core.meta_functions import to_meta
 from impl.core.registry import tensor_ops
@@ -81,7 +82,8 @@ def batch_size(seeds: list) -> int:
 
 def _implicit(out, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     if (STATE.dispatch_modes or DISPATCHING) and is_asked(out) and out.numel() == 1:
-        return tensor_ops.dispatched_seed(out)
+        options = {"pin_memory": False, "memory_format": preserve_format}
+        return tensor_ops.dispatched_aten("ones_like", out, **options)
     on_meta = _is_on_meta(out)
     if not shape and dtype in WIDE and not on_meta:
         return new(dtype.type(1))

@@ -54,8 +54,10 @@ class Parameter(Tensor, metaclass=_ParameterType):
         if overrides(data) or type(data) not in PLAIN | SILENT:
             return _marked(data, requires_grad)
         check_bool("_make_subclass", "require_grad", 3, requires_grad)
-        with DisableTorchDispatch():  # a mode does not see the alias
-            source = data.detach()
+        if STATE.dispatch_modes:
+            with DisableTorchDispatch():  # a mode does not see the alias
+                return cls.__new__(cls, data, requires_grad)
+        source = data.detach()
         if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
         if requires_grad and source.dtype.category < FLOATING:

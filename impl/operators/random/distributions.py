@@ -9,7 +9,6 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.dispatch.definition import function
-from impl.dispatch.dispatch_modes import Draw
 from impl.dispatch.not_implemented import not_implemented
 from impl.factories import draws
 from impl.factories.generator import default_generator
@@ -26,9 +25,14 @@ _geometric = filling("geometric_drawn", "GeometricBackward0")
 _log_normal = filling("log_normal_drawn", "LogNormalBackward0")
 
 
-def _filled(op, tensor: Tensor, asked: Draw, numbers) -> Tensor:
-    """Fill the tensor with numbers(count), in the order of memory; see `draws.fill`."""
-    return fill(op, tensor, lambda fresh: draws.fill(fresh, numbers), asked)
+def _filled(op, tensor: Tensor, numbers, name: str, *given, generator) -> Tensor:
+    """Fill the tensor with numbers(count), in the order of memory; see `draws.fill`. A handler gets
+    the sampler's `name` in ATen and the numbers `given`."""
+
+    def draw(fresh):
+        draws.fill(fresh, numbers)
+
+    return fill(op, tensor, draw, name, *given, generator=generator)
 
 
 def _uniforms(count: int, generator) -> np.ndarray:
@@ -55,8 +59,7 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
             return exactly(angles)
         return libm.float32_of(exactly, nearly, angles, abs(median))
 
-    asked = Draw("cauchy_", (float(median), float(sigma)), (0.0, 1.0), generator)
-    return _filled(_cauchy, self, asked, numbers)
+    return _filled(_cauchy, self, numbers, "cauchy_", median, sigma, generator=generator)
 
 
 @function("geometric_", torch=False)
@@ -73,8 +76,10 @@ def geometric_(self, p, *, generator=None):
     return _filled(
         _geometric,
         self,
-        Draw("geometric_", (p,), generator=generator),
         lambda n: np.ceil(libm.log(_uniforms(n, generator)) / scale),
+        "geometric_",
+        p,
+        generator=generator,
     )
 
 
@@ -92,6 +97,9 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
     return _filled(
         _log_normal,
         self,
-        Draw("log_normal_", (float(mean), float(std)), (1.0, 2.0), generator),
         lambda n: libm.exp(fused(source.normal_numbers(n), std, mean)),
+        "log_normal_",
+        mean,
+        std,
+        generator=generator,
     )

@@ -89,7 +89,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     than classes without replacement.
     """
     if out is None and asks((input,)):
-        return Draw("multinomial", (num_samples, replacement), (False,), generator)(input)
+        return Draw("multinomial", (num_samples, replacement), generator)(input)
     if input._raw.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     _check_dtype(input)

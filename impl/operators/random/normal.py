@@ -12,7 +12,7 @@ from impl.core.sizes import broadcast_shapes, check_count, sizes_of
 from impl.core.state import STATE
 from impl.dispatch import randomness
 from impl.dispatch.definition import Array, function, operator, written
-from impl.dispatch.dispatch_modes import Draw
+from impl.dispatch.dispatch_modes import Draw, called_aten
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.out import check_out, fit
 from impl.dispatch.record import underived_write
@@ -49,6 +49,12 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
 normal_mean = _normal("normal_mean", "NormalBackward1", ("mean",))
 normal_std = _normal("normal_std", "NormalBackward2", ("std",))
 normal_both = _normal("normal_both", "NormalBackward3", ("mean", "std"))
+# The operator, and ATen's name, by whether the mean and the deviation are tensors.
+_OF_TENSORS = {
+    (True, False): (normal_mean, "normal.Tensor_float"),
+    (False, True): (normal_std, "normal.float_Tensor"),
+    (True, True): (normal_both, "normal.Tensor_Tensor"),
+}
 
 
 @function("normal", method=False)
@@ -70,10 +76,9 @@ def _of_tensors(mean, std, generator, out):
     tensors = [value for value in (mean, std) if isinstance(value, Tensor)]
     if out is not None:
         check_out("normal", out, any(map(requires_grad, tensors)))
-    op = normal_both if len(tensors) == 2 else normal_mean if mean is tensors[0] else normal_std
+    op, name = _OF_TENSORS[isinstance(mean, Tensor), isinstance(std, Tensor)]
     if out is None and asks(tensors):
-        kinds = ("Tensor" if isinstance(value, Tensor) else "float" for value in (mean, std))
-        return op(mean, std, Draw(f"normal.{'_'.join(kinds)}", (), (1.0,), generator))
+        return op(mean, std, Draw(name, generator=generator))
     check_deviation(std)
     if len(tensors) == 1 and out is None:
         drawn = new(np.empty(tensors[0]._raw.shape, tensors[0]._raw.dtype))
@@ -158,8 +163,11 @@ def _of_numbers(
     if STATE.dispatch_modes:
         place = default_device() if device is None else device
         options = {"dtype": dtype, "layout": layout, "device": place, "pin_memory": pin_memory}
-        asked = Draw("normal.float_float", (), (), generator, options)
-        return required(asked(float(mean), float(std), list(sizes_of((size,)))), requires_grad)
+        options = {"generator": generator, **options}
+        given = {key: value for key, value in options.items() if value is not None}
+        numbers = float(mean), float(std), list(sizes_of((size,)))
+        made = called_aten("normal", *numbers, overload="float_float", **given)
+        return required(made, requires_grad)
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
     check_deviation(std)
     draw_normal(drawn, mean, std, generator)

@@ -58,20 +58,20 @@ random_drawn = filling("random_drawn", "RandomBackward2")
 exponential_drawn = filling("exponential_drawn", "ExponentialBackward0")
 
 
-def fill(op, tensor: Tensor, draw, asked: Draw) -> Tensor:
+def fill(op, tensor: Tensor, draw, name: str, *numbers, generator=None) -> Tensor:
     """Fill the tensor in place with the samples that `draw` writes to a tensor like it: to its own
     memory unless that is laid out in another way, or the write is observed. A mode, or the tensor's
-    class, is asked for them.
+    class, is asked for them by the sampler's `name` in ATen with its `numbers`.
 
     Raises RuntimeError for a tensor that cannot be written in place.
     """
-    return _fill(tensor, op, draw, asked)
+    return _fill(tensor, op, draw, name, numbers, generator)
 
 
 @randomness.filling
-def _fill(tensor: Tensor, op, draw, asked: Draw) -> Tensor:
+def _fill(tensor: Tensor, op, draw, name: str, numbers: tuple, generator) -> Tensor:
     if asks((tensor,)):
-        return op.inplace(tensor, asked)
+        return op.inplace(tensor, Draw(name, numbers, generator))
     check_write(tensor)
     memory_overlap.check_overlap(tensor)
     plain = type(tensor) in PLAIN and tensor._strides is None and STATE.before_write is None
@@ -88,8 +88,11 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **named):
     Raises NotImplementedError for integers, RuntimeError for an empty range.
     """
     low = named.get("from", from_)
-    asked = Draw("uniform_", (float(low), float(to)), (0.0, 1.0), generator)
-    return fill(uniform_drawn, self, lambda t: draw_uniform(t, low, to, generator), asked)
+
+    def draw(t):
+        draw_uniform(t, low, to, generator)
+
+    return fill(uniform_drawn, self, draw, "uniform_", low, to, generator=generator)
 
 
 @function("normal_", torch=False)
@@ -100,8 +103,11 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """
     check_deviation(std)
     singly = not self.is_contiguous()
-    asked = Draw("normal_", (float(mean), float(std)), (0.0, 1.0), generator)
-    return fill(normal_drawn, self, lambda t: draw_normal(t, mean, std, generator, singly), asked)
+
+    def draw(t):
+        draw_normal(t, mean, std, generator, singly)
+
+    return fill(normal_drawn, self, draw, "normal_", mean, std, generator=generator)
 
 
 def check_deviation(std) -> None:
@@ -124,19 +130,25 @@ def random_(self, from_=None, to=_ABSENT, *, generator=None, **named):
     """
     low = named.get("from", from_)
     if low is None and to is _ABSENT:
-        asked = Draw("random_", generator=generator)
-        return fill(random_drawn, self, lambda t: draw_any(t, generator), asked)
+        return fill(
+            random_drawn, self, lambda t: draw_any(t, generator), "random_", generator=generator
+        )
     if to is None and self.is_complex():
         raise RuntimeError(
             "random_from_to_impl handles only integral, floating-point and boolean types"
         )
+    numbers: tuple
     if low is None or to is _ABSENT:
         op, low, to = random_below_drawn, 0, low if to is _ABSENT else to
-        asked = Draw("random_.to", (to,), generator=generator)
+        name, numbers = "random_.to", (to,)
     else:
-        op, asked = random_range_drawn, Draw("random_.from", (low, to), generator=generator)
+        op, name, numbers = random_range_drawn, "random_.from", (low, to)
         to = largest_exact(self) + 1 if to is None else to
-    return fill(op, self, lambda t: draw_integers(t, int(low), int(to), generator), asked)
+
+    def draw(t):
+        draw_integers(t, int(low), int(to), generator)
+
+    return fill(op, self, draw, name, *numbers, generator=generator)
 
 
 @function("exponential_", torch=False)
@@ -144,8 +156,11 @@ def exponential_(self, lambd=1.0, *, generator=None):
     """Fill with samples of an exponential distribution (torch.Tensor.exponential_)."""
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    asked = Draw("exponential_", (float(lambd),), (1.0,), generator)
-    return fill(exponential_drawn, self, lambda t: draw_exponential(t, lambd, generator), asked)
+
+    def draw(t):
+        draw_exponential(t, lambd, generator)
+
+    return fill(exponential_drawn, self, draw, "exponential_", lambd, generator=generator)
 
 
 # -- bernoulli --------------------------------------------------------------------------------
@@ -253,5 +268,8 @@ def bernoulli_(self, p=0.5, *, generator=None):
     _check_probability(p)
     if self.is_complex() and self._raw.size:
         raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
-    asked = Draw("bernoulli_.float", (p,), (0.5,), generator)
-    return fill(bernoulli_drawn, self, lambda t: draw_bernoulli(t, p, generator), asked)
+
+    def draw(t):
+        draw_bernoulli(t, p, generator)
+
+    return fill(bernoulli_drawn, self, draw, "bernoulli_.float", p, generator=generator)
