@@ -152,7 +152,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled and STATE.before_write is None
         if fast and not form.records and not STATE.passes:  # of which plans know no versions
             fast_backward.run(task, roots)
-        elif fast and form is RECORDING:
+        elif fast and form is RECORDING and not STATE.dispatch_modes:
             fast_recording.run(task, roots)
         else:
             task.run(roots)
