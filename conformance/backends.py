@@ -15,7 +15,8 @@ from conformance.observe.observer import Observer
 from conformance.observe.texts import classes_as_torchs
 
 KNOWN = (
-    "impl, torch, torch:DEVICE, torch:compile=COMPILER, package.module:attribute, 'cmd: COMMAND'"
+    "impl, torch, torch:DEVICE, torch:compile=COMPILER[@DEVICE], package.module:attribute, "
+    "'cmd: COMMAND'"
 )
 
 
@@ -64,10 +65,19 @@ class Backend:
         """Return a block in which factories make tensors on the device, as in a session."""
         return nullcontext()
 
+    def spent(self) -> str | None:
+        """Return why this process can run no more programs, or None if it can.
+
+        A failed kernel of CUDA, such as one whose device assertion did not hold, makes every later
+        call of its process raise.
+        """
+        return None
+
     def samples(self, entry: str, dtype: str) -> Iterator[Any]:
         """Return the samples (`conformance.sweep.sample`) of an entry of the operator database.
 
-        Raises LookupError where this backend, as an oracle, has no such entry.
+        Raises NoEntry where this backend, as an oracle, has no such entry, and LookupError where
+        it has no database.
         """
         raise LookupError(f"{self.name} has no database of operators")
 
@@ -221,7 +231,7 @@ def _oracle(name: str) -> Backend:
 def _compiled(name: str, module: Any) -> Backend:
     try:
         found: Backend = module.backend(name, name.partition("=")[2])
-    except ValueError as error:
+    except (RuntimeError, ValueError) as error:
         raise BackendError(f"backend {name!r}: {_first_line(error)}") from None
     return found
 

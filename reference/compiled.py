@@ -1,5 +1,7 @@
 """torch with every operator call compiled: `torch:compile=BACKEND`, such as aot_eager.
 
+With `@DEVICE` after it, such as `torch:compile=inductor@cuda`, on another device than the CPU.
+
 The harness observes a program after every statement, so the largest unit to compile is one call:
 each operator call goes through `torch.compile`, forward and backward.
 """
@@ -39,13 +41,12 @@ _NO_LIMIT = 1 << 30
 
 
 class Compiled(Torch):
-    """Torch on the CPU whose operators are compiled by the named backend of `torch.compile`."""
+    """Torch on a device whose operators are compiled by the named backend of `torch.compile`."""
 
-    def __init__(self, name: str, compiler: str) -> None:
-        super().__init__(name, torch.device("cpu"))
+    def __init__(self, name: str, compiler: str, device: torch.device) -> None:
+        super().__init__(name, device)
         if compiler not in torch.compiler.list_backends(exclude_tags=()):
             raise ValueError(f"torch.compile has no backend {compiler!r}")
-        self.device = f"cpu, compile={compiler}"
         self._compiler = compiler
 
     @contextmanager
@@ -108,6 +109,10 @@ def _compiled(function: Callable[..., Any], compiler: str) -> Callable[..., Any]
     return torch.compile(operator, backend=compiler, dynamic=False)
 
 
-def backend(name: str, compiler: str) -> Compiled:
-    """torch under this compiler; raises ValueError if torch.compile has no such backend."""
-    return Compiled(name, compiler)
+def backend(name: str, described: str) -> Compiled:
+    """torch under a compiler, which may have `@DEVICE` after it.
+
+    Raises ValueError if torch.compile has no such backend, and RuntimeError for an unknown device.
+    """
+    compiler, _, device = described.partition("@")
+    return Compiled(name, compiler, torch.device(device or "cpu"))

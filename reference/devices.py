@@ -120,14 +120,14 @@ class DeviceObserver(Observer):
 def as_on_cpu(device_type: str) -> Callable[[str], str]:
     """The function that gives a text of torch on this device as torch on the CPU words it."""
     name = re.escape(device_type)
-    types = re.compile(rf"\btorch\.{name}\.(?=\w+Tensor\b)")
-    # The types of a backend outside torch's tree have names of another form.
-    others = re.compile(rf"\b{name}(\w+)Type\b")
+    types = re.compile(rf"\btorch\.{name}\.(?=(?:sparse\.)?\w+Tensor\b)")
+    # Types that have no old name, and those of a backend outside torch's tree.
+    others = re.compile(rf"\b(?:{name}|{name.upper()})(\w+)Type\b")
     printed = re.compile(rf",\s+device='{name}(?::\d+)?'(?=[,)])")
     shown = re.compile(rf"device\(type='{name}'(?:, index=\d+)?\)")
 
     def worded(text: str) -> str:
-        if device_type in text:
+        if device_type in text or device_type.upper() in text:
             text = types.sub("torch.", text)
             text = others.sub(_type_of_cpu, text)
             text = printed.sub("", text)

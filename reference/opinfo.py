@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.sweep.sample import KINDS, Argument, Sample
+from conformance.sweep.sample import KINDS, Argument, NoEntry, Sample
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -106,7 +106,7 @@ def entries() -> dict[str, tuple[str, ...]]:
 def samples(entry: str, dtype: str, kinds: Collection[str] = KINDS) -> Iterator[Sample]:
     """The samples of an entry, of each of `kinds`; error and out= samples exist for float64 only.
 
-    Raises KeyError for an entry or a dtype that this version of torch does not have.
+    Raises NoEntry for an entry that this version of torch does not have, KeyError for a dtype.
     """
     info, element = described(entry), DTYPES[dtype]
     differentiates = element in info.supported_backward_dtypes("cpu")
@@ -129,8 +129,11 @@ def samples(entry: str, dtype: str, kinds: Collection[str] = KINDS) -> Iterator[
 
 
 def described(entry: str) -> Any:
-    """The OpInfo of an entry. Raises KeyError for an unknown one."""
-    return _by_name()[entry]
+    """The OpInfo of an entry. Raises NoEntry for one that this version of torch does not have."""
+    try:
+        return _by_name()[entry]
+    except KeyError:
+        raise NoEntry(f"the database of torch {torch.__version__} has no entry {entry}") from None
 
 
 def _errors(entry: str, info: Any) -> Iterator[Sample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -55,6 +55,21 @@ class Torch(TorchShaped):
         """Return a block in which the default device is this one."""
         return nullcontext() if self._device.type == "cpu" else self._device
 
+    def spent(self) -> str | None:
+        """Return the error that the device's queued work ended in, which all later calls raise."""
+        synchronize = getattr(self._module(), "synchronize", None)
+        if synchronize is None or self._device.type in ("cpu", "meta"):
+            return None
+        try:
+            synchronize()
+        except Exception as error:
+            return str(error) or type(error).__name__
+        return None
+
+    def _module(self) -> Any:
+        """The device's own module, such as `torch.cuda`, or None."""
+        return getattr(torch, self._device.type, None)
+
     def samples(self, entry: str, dtype: str) -> Iterator[Sample]:
         """Return the samples of an entry of torch's operator database."""
         # Imported late: it takes seconds, and only the sweep needs it.
@@ -90,7 +105,9 @@ class Torch(TorchShaped):
             _keep(stack, mode, torch.set_deterministic_debug_mode, 0)
             stack.callback(torch.set_rng_state, torch.get_rng_state())
             stack.callback(_leave_dual_level)
-            _keep_autocast(stack)
+            _keep_autocast(stack, self._device.type)
+            if self._device.type == "cuda":
+                _keep_precision(stack)
             stack.callback(torch.set_printoptions, profile="default")
             self._set_device(stack)
             self.reseed()
@@ -110,12 +127,17 @@ class Torch(TorchShaped):
             return
         if self._device.type != "meta":  # whose tensors have no values
             draw_as_cpu(self._device.type)
-        module: Any = getattr(torch, self._device.type, None)
+        module = self._module()
         if hasattr(module, "get_rng_state") and hasattr(module, "manual_seed"):
             # torch.mps has one device with one generator, and its functions take no device.
             which = () if self._device.type == "mps" else (self._device,)
-            stack.callback(module.set_rng_state, module.get_rng_state(*which), *which)
+            stack.callback(self._restore_generator, module.get_rng_state(*which), *which)
             module.manual_seed(self.seed)
+
+    def _restore_generator(self, *state: Any) -> None:
+        """Set the state of the device's generator, unless the device is spent."""
+        with suppress(RuntimeError):
+            self._module().set_rng_state(*state)
 
 
 def _default_device() -> torch.device:
@@ -140,16 +162,27 @@ def _leave_dual_level() -> None:
         forward_ad._set_fwd_grad_enabled(True)
 
 
-def _keep_autocast(stack: ExitStack) -> None:
-    """Begin without autocast on the CPU; afterwards it is as before, whatever a program left on."""
+def _keep_autocast(stack: ExitStack, device_type: str) -> None:
+    """Begin without autocast; afterwards it is as before, whatever a program left on."""
     if hasattr(torch, "get_autocast_dtype"):
-        enabled, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-        stack.callback(torch.set_autocast_dtype, "cpu", dtype)
-        stack.callback(torch.set_autocast_enabled, "cpu", enabled)
-        torch.set_autocast_enabled("cpu", False)
+        for kind in dict.fromkeys(("cpu", device_type)):
+            if not torch.amp.is_autocast_available(kind):
+                continue
+            enabled, dtype = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
+            stack.callback(torch.set_autocast_dtype, kind, dtype)
+            stack.callback(torch.set_autocast_enabled, kind, enabled)
+            torch.set_autocast_enabled(kind, False)
     else:  # torch before 2.4 has names for each device
         stack.callback(torch.set_autocast_cpu_dtype, torch.get_autocast_cpu_dtype())
         _keep(stack, torch.is_autocast_cpu_enabled(), torch.set_autocast_cpu_enabled, False)
+
+
+def _keep_precision(stack: ExitStack) -> None:
+    """Have CUDA multiply float32 in float32, as the CPU does; cuDNN's default is TF32 (CUDA-01)."""
+    for part in ("cudnn", "cublas"):
+        # torch's database of operators forbids the assignment to torch.backends.cudnn.allow_tf32.
+        allowed = getattr(torch._C, f"_get_{part}_allow_tf32")()
+        _keep(stack, allowed, getattr(torch._C, f"_set_{part}_allow_tf32"), False)
 
 
 def _keep(stack: ExitStack, former: Any, restore: Callable[[Any], Any], initial: Any) -> None:

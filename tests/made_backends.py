@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,32 @@ def changed(**replaced: Any) -> TorchShaped:
     """torch with some of its functions replaced."""
     names = {name: getattr(torch, name) for name in dir(torch)}
     return TorchShaped("changed", SimpleNamespace(**names | replaced), "1")
+
+
+class Spendable(TorchShaped):
+    """torch with a `cosh` whose kernel fails: then nothing that is called works in its process."""
+
+    def __init__(self) -> None:
+        def cosh(x: torch.Tensor) -> torch.Tensor:
+            self.failed = True
+            return torch.zeros_like(x)
+
+        names = {name: getattr(torch, name) for name in dir(torch)}
+        namespace = SimpleNamespace(**names | {"cosh": cosh, "ones": self._checked(torch.ones)})
+        super().__init__("spendable", namespace, "1")
+        self.failed = False
+
+    def _checked(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*args: Any, **options: Any) -> Any:
+            if self.failed:
+                raise RuntimeError("a kernel has failed")
+            return function(*args, **options)
+
+        return checked
+
+    def spent(self) -> str | None:
+        """The failure of a kernel, if there was one."""
+        return "a kernel has failed" if self.failed else None
 
 
 def doubled_sinh() -> TorchShaped:

@@ -168,6 +168,14 @@ def test_the_backend_says_who_it_is(child, port):
         assert other.identity().unavailable == "it is on the shelf"
 
 
+def test_a_backend_whose_device_has_failed_is_replaced_after_the_programs_trace():
+    failing = "x = torch.zeros(1).cosh()\ny = torch.cosh(x)\nz = torch.ones(1)\n"
+    with Child("made_backends:Spendable") as child:
+        last = child.trace(program(failing)).steps[-1]
+        assert last.error is not None and last.error["message"] == "a kernel has failed"
+        assert child.trace(program("z = torch.ones(1)\n")).steps[-1].error is None
+
+
 def test_what_the_backend_prints_reaches_nobody(child, capfd):
     made = child.trace(program("torch.loud()\nprint('and the program')\nx = torch.tensor([1.0])"))
     assert [step.error for step in made.steps] == [None] * 3

@@ -1,6 +1,7 @@
 """The sweep: torch's own samples as programs, their comparison, and the report's summary."""
 
 import json
+from dataclasses import replace
 from importlib import import_module, resources
 from itertools import islice
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from command import conform
-from made_backends import changed
+from made_backends import Spendable, changed
 
 import impl
 from conformance.backends import Backend, find
@@ -22,7 +23,7 @@ from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection, read_suite
 from conformance.sweep.entries import programs
 from conformance.sweep.execute import Side
-from conformance.sweep.sample import Argument, address
+from conformance.sweep.sample import Argument, NoEntry, address
 from conformance.sweep.sweep import Sweep
 from conformance.sweep.tensor_comparison import AS_GOOD, TensorComparison
 from conformance.sweep.verdict import settle
@@ -198,8 +199,23 @@ def test_an_entry_is_a_line_of_the_run_with_the_sample_that_diverges():
     assert [row.entry for row in found.failing] == ["sinh"]
 
 
-def test_an_entry_that_the_oracle_does_not_have_is_an_error_of_that_entry():
-    with pytest.raises(LookupError):
+def test_the_samples_after_one_whose_kernel_failed_are_not_compared():
+    tally = swept("cosh", backend=Spendable())
+    assert tally["cells"]["forward"]["samples"] == 1
+    assert tally["cells"]["forward"]["lacking"] > 1 and "earlier sample" in tally["lacks"]
+
+
+def test_an_entry_that_the_oracle_does_not_have_is_not_run():
+    suite = read_suite()
+    (program,) = suite.select(Selection(ids=("sweep/sinh/float64",)))
+    judge = Judge(Settings(backend="impl"), KnownDivergences())
+    try:
+        line = judge.line(replace(program, id="sweep/nothing/float64"))
+    finally:
+        judge.close()
+    assert line["outcome"] == "not_run"
+    assert line["reason"] == f"the database of torch {torch.__version__} has no entry nothing"
+    with pytest.raises(NoEntry):
         swept("no_such_operator")
     with pytest.raises(LookupError, match="no database"):
         Sweep(IMPL, TORCH).entry("mul", "float64")

@@ -21,6 +21,7 @@ from conformance.isolation.process import (
 )
 from conformance.observe.trace import Trace, TraceError
 from conformance.program.program import Program, ProgramError
+from conformance.sweep.sample import NoEntry
 
 T = TypeVar("T")
 
@@ -69,9 +70,9 @@ class Child:
     """Runs programs on the backend called `backend` in a child process of its own.
 
     The process is started by the first call that needs it, and restarted after it died, hung, sent
-    invalid data or failed, and where a program has changed the interpreter. `timeout` is in
-    seconds and for each program, `memory` in bytes. Close it after use, or use it as a context
-    manager. With an `oracle` the process holds both, and serves the sweep.
+    invalid data or failed, and where a program has changed the interpreter or spent the backend.
+    `timeout` is in seconds and for each program, `memory` in bytes. Close it after use, or use it
+    as a context manager. With an `oracle` the process holds both, and serves the sweep.
     """
 
     def __init__(
@@ -135,10 +136,17 @@ class Child:
     def tally(self, entry: str, dtype: str, timeout: float | None = None) -> dict[str, Any]:
         """Return the tally of an entry of the sweep; the child has to have an oracle.
 
-        Takes a ``timeout`` as `begin` does, and raises as `trace` does.
+        Takes a ``timeout`` as `begin` does. Raises NoEntry where the oracle has no such entry, and
+        otherwise as `trace` does.
         """
-        request = {"entry": entry, "dtype": dtype}
-        return self._begun(request, lambda answer: dict(answer["tally"]), timeout).read()
+
+        def read(answer: dict[str, Any]) -> dict[str, Any]:
+            return answer if "lacking" in answer else dict(answer["tally"])
+
+        found = self._begun({"entry": entry, "dtype": dtype}, read, timeout).read()
+        if "lacking" in found:
+            raise NoEntry(str(found["lacking"]))
+        return found
 
     def sample(self, identifier: str) -> Program:
         """Return one sample of the sweep as a program; raises as `tally` does."""
@@ -172,7 +180,9 @@ class Child:
         except IsolationError:
             self.close()
             raise
-        if changed := answer.get("changed"):
+        if answer.get("spent"):
+            self.close()
+        elif changed := answer.get("changed"):
             self._heed(changed)
         return result
 

@@ -16,6 +16,7 @@ from conformance.isolation.confine import end_with_parent
 from conformance.isolation.interpreter import Interpreter
 from conformance.program.program import Program
 from conformance.signatures.names import names_of
+from conformance.sweep.sample import NoEntry
 from conformance.sweep.sweep import Sweep
 
 
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
         answer = _swept(options.oracle, backend) if options.oracle else partial(_asked, backend)
         interpreter = Interpreter(backend.namespace)
         for line in requests:
-            _write(answers, _answered(json.loads(line), answer, interpreter))
+            _write(answers, _answered(json.loads(line), answer, interpreter, backend))
     # A backend's threads or destructors must not keep the process.
     os._exit(0)
 
@@ -95,7 +96,10 @@ def _swept(oracle: str, backend: Backend) -> Callable[[dict[str, Any]], dict[str
         sweep.seed(request["seed"])
         if "sample" in request:
             return {"program": sweep.program(request["sample"]).to_json()}
-        return {"tally": sweep.entry(request["entry"], request["dtype"]).to_json()}
+        try:
+            return {"tally": sweep.entry(request["entry"], request["dtype"]).to_json()}
+        except NoEntry as error:
+            return {"lacking": str(error)}
 
     return answer
 
@@ -104,13 +108,19 @@ def _answered(
     request: dict[str, Any],
     answer: Callable[[dict[str, Any]], dict[str, Any]],
     interpreter: Interpreter,
+    backend: Backend,
 ) -> bytes:
-    """The line that answers a request; `changed` in it are parts of the interpreter."""
+    """The line that answers a request.
+
+    In it `changed` are parts of the interpreter, and `spent` says why the process can do no more.
+    """
     told = {"id": request["id"]}
     try:
         told |= answer(request)
         if changed := interpreter.changes():
             told["changed"] = changed
+        if reason := backend.spent():
+            told["spent"] = reason
         return _line(told)
     except Exception as error:
         # The program's own errors are part of a trace; this is the harness's or the session's.

@@ -33,7 +33,7 @@ from conformance.run.sides import NONE, SIDES, Shown, Sides, child
 from conformance.settings.settings import Settings
 from conformance.suite import docstrings
 from conformance.suite.conventions import convention_of
-from conformance.sweep.sample import AREA, is_entry
+from conformance.sweep.sample import AREA, NoEntry, is_entry
 from conformance.sweep.verdict import add_first_sample, settle
 
 # An entry of the sweep has hundreds of samples: it may take this many times a program's timeout.
@@ -82,7 +82,7 @@ class Judge:
             device = self.sides["backend"].identity().device
             if not program.runs_on(device):
                 return {**line, "outcome": "not_run", "reason": _of_others(program, device)}
-        if self.settings.oracle == NONE or program.device == "accelerator":
+        if self.settings.oracle == NONE or program.needs_accelerator:
             return self._stated(line, program)  # the oracle is on the CPU
         if is_entry(program):
             if is_recorded(self.settings.oracle) or is_recorded(self.settings.backend):
@@ -123,6 +123,8 @@ class Judge:
                 first = next(iter(line["divergences"].values()))["sample"]
                 sample = self.sample(first)
                 add_first_sample(line, self._traced(blank_line(sample), sample))
+        except NoEntry as error:
+            return {**line, "outcome": "not_run", "reason": str(error)}
         except Exception as error:
             return {**line, **self._backend_fault(error), "got": None}
         self.breaker.note()
@@ -277,7 +279,7 @@ class Judge:
 
 def _of_others(program: Program, device: str | None) -> str:
     """The reason why a program is not run on a device that it is not about."""
-    needed = "an accelerator" if program.device == "accelerator" else "the CPU"
+    needed = {"accelerator": "an accelerator", "cuda": "CUDA"}.get(program.device, "the CPU")
     return f"it is about {needed}, and the backend's device is {device or 'none'}"
 
 

@@ -14,6 +14,10 @@ AREA = "sweep"
 KINDS = ("plain", "noncontiguous", "inplace", "out", "error")
 
 
+class NoEntry(LookupError):
+    """The oracle's database of operators lacks an entry: that of an older torch, most often."""
+
+
 def address(identifier: str) -> tuple[str, str, str, int]:
     """Entry, dtype, kind and number of a sample's ID.
 

@@ -37,6 +37,10 @@ NUDGES = 3
 
 # The column of a kind's statement that only calls the operator.
 _COLUMNS = {"inplace": "inplace", "out": "out", "error": "errors"}
+
+SPENT = "a process that still works: the kernel of an earlier sample failed"
+"""The lack of the samples after one that has spent the backend's process."""
+
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
 
 
@@ -56,12 +60,15 @@ class Sweep:
     def entry(self, name: str, dtype: str) -> Tally:
         """The tally of every sample of an entry.
 
-        Raises LookupError for an entry that the oracle's database does not have.
+        Raises NoEntry for an entry that the oracle's database does not have.
         """
         tally = Tally()
         with self._session():
             for sample in self.oracle.backend.samples(name, dtype):
-                SampleRun(self, sample, tally).run()
+                if self.backend.backend.spent():
+                    tally.add_lack(_COLUMNS.get(sample.kind, "forward"), SPENT)
+                else:
+                    SampleRun(self, sample, tally).run()
         return tally
 
     def program(self, identifier: str) -> Program:
