@@ -18,7 +18,7 @@ from conformance.observe.fields import (
 )
 from conformance.observe.trace import Observation, Step, Trace
 from conformance.program.internals import internals
-from conformance.program.program import Program
+from conformance.program.program import Program, Statement
 
 # The levels at which nothing can agree if one side has a tensor and the other has not.
 _TENSOR_LEVELS = tuple(
@@ -68,7 +68,8 @@ def stated(program: Program, got: Trace) -> Verdict:
     """
     statements = zip(program.statements, got.steps, strict=False)
     for statement, step in statements:
-        if lack := (step.error or {}).get("lacks"):
+        error = step.error or {}
+        if (lack := error.get("lacks")) and not _is_stated(statement, error):
             return Verdict.without_comparison(
                 "unsupported", f"line {statement.line}: the backend lacks {lack}"
             )
@@ -83,6 +84,11 @@ def stated(program: Program, got: Trace) -> Verdict:
     steps = [s.index for s in program.statements if s.line <= first.line]
     divergence = Divergence(steps[-1], first.line, None, "statement", first.expected, first.got)
     return Verdict("diverges", {**levels, "values": "diverges"}, {"values": divergence})
+
+
+def _is_stated(statement: Statement, error: dict[str, str]) -> bool:
+    """Say whether a comment of the statement says that it raises an error of this class."""
+    return any(e.kind == "raises" and e.type == error["type"] for e in statement.expects)
 
 
 def _raises_too(expected: dict[str, str], got: dict[str, str]) -> bool:

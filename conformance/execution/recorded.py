@@ -17,6 +17,9 @@ Recorded = Recording | VersionView
 DEVICE = "cpu"
 """The device of the history that a name without a device means."""
 
+ACCELERATOR = "cuda"
+"""The device of the history that holds the programs about accelerators."""
+
 _TORCH = "torch-"
 _VERSION = re.compile(rf"{PREFIX}{_TORCH}\d+\.\d+(-{DEVICE})?")
 

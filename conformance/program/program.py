@@ -41,8 +41,8 @@ _NAMED = re.compile(rf"\b{OTHER_DEVICE}\b(?!\s*=[^=])")
 class Program:
     """Source in PyTorch and its subject; `line` is that of its first source line in `file`.
 
-    Of its rule's metadata it has the class of ports, the device scope (any, cpu or accelerator)
-    and the levels at which a port may differ.
+    Of its rule's metadata it has the class of ports, the device scope (any, cpu, accelerator or
+    cuda) and the levels at which a port may differ.
     Raises ProgramError, from `statements` and `paste`, for source that does not parse.
     """
 
@@ -133,7 +133,14 @@ class Program:
         """Whether a backend of this device can be held to it: it may be about others only."""
         if self.device == "any":
             return True
+        if self.device == "cuda":
+            return device is not None and device.startswith("cuda")
         return is_accelerator(device) == (self.device == "accelerator")
+
+    @property
+    def needs_accelerator(self) -> bool:
+        """Whether it runs on accelerators only: the oracle is on the CPU, and cannot judge it."""
+        return self.device in ("accelerator", "cuda")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The cached statements hold compiled code, which cannot be pickled.

@@ -14,7 +14,7 @@ from conformance.base.classes import CLASSES, CORE
 from conformance.base.levels import LEVELS
 from conformance.base.words import listed
 
-DEVICES = ("any", "cpu", "accelerator")
+DEVICES = ("any", "cpu", "accelerator", "cuda")
 STANDINGS = ("documented", "observed", "contradicts")
 
 _PLACE = re.compile(r"torch(\.\w+)+|[\w./-]+#[\w.-]+|notes/[\w-]+")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from conformance.execution.history import VersionView
-from conformance.execution.recorded import Recorded
+from conformance.execution.recorded import ACCELERATOR, Recorded, history
 from conformance.execution.recordings import NotRecorded
 from conformance.execution.saved import recorded_saved
 from conformance.history import steps as of_versions
@@ -30,6 +30,7 @@ from reports.specification.source import highlighted
 from reports.specification.traces import Observed, observed
 from reports.specification.verdicts import Column, Entry
 from reports.specification.versions import Strip, page_of, strip
+from reports.summary import described
 
 PAGES = (
     ("index", "index.html", "Chapters"),
@@ -46,7 +47,8 @@ class Example:
     """A program of a rule: its source, the oracle's trace, and its standing in every run.
 
     `said` are the texts of the errors and warnings in the trace; `drawn` is the part of the trace
-    from which the program is drawn.
+    from which the program is drawn. `elsewhere` describes the oracle of a program that needs an
+    accelerator, where one was recorded; it is empty for the others.
     """
 
     program: Program
@@ -56,6 +58,7 @@ class Example:
     entries: list[Entry]
     said: list[str]
     drawn: dict[str, Any] | None
+    elsewhere: str = ""
 
 
 @dataclass(eq=False)
@@ -124,7 +127,7 @@ def parts_of(
         [step for text in texts if text.path.name == ALGORITHMS for step in read_steps(text)],
         chapters,
     )
-    history = recording.history if isinstance(recording, VersionView) else None
+    of_cpu = recording.history if isinstance(recording, VersionView) else None
     of_rule: dict[str, list[of_versions.ChangedRule]] = {}
     for step in changed:
         for one in step.rules:
@@ -144,7 +147,7 @@ def parts_of(
                 # The history is of the CPU, on which the rules about accelerators do not run.
                 if one.missing and one.program.runs_on("cpu")
             ]
-            found = strip(rule, history, of_rule.get(rule.id, ())) if history else None
+            found = strip(rule, of_cpu, of_rule.get(rule.id, ())) if of_cpu else None
             markup = prose.markup(rule.prose)
             sections.append(Section(rule, page, markup, examples, found, steps[rule.id]))
         parts.append(Part(chapter, page, intro, sections))
@@ -180,6 +183,8 @@ def text_page(text: Text) -> str:
 def _example(program: Program, recording: Recorded, made: list[Column]) -> Example:
     trace: Trace | None = None
     missing = ""
+    elsewhere = _on_an_accelerator(recording) if program.needs_accelerator else None
+    recording = elsewhere or recording
     try:
         trace = recording.trace(program)
     except NotRecorded as error:
@@ -192,7 +197,14 @@ def _example(program: Program, recording: Recorded, made: list[Column]) -> Examp
         [column.entry(program, trace) for column in made],
         list(_said(trace)) if trace else [],
         drawn(trace, _saved(program, recording)) if trace else None,
+        described(elsewhere.oracle, exactly=True) if elsewhere and trace else "",
     )
+
+
+def _on_an_accelerator(recording: Recorded) -> Recorded | None:
+    """The newest version that was recorded on an accelerator, beside a recording of the CPU."""
+    found = history(ACCELERATOR) if isinstance(recording, VersionView) else None
+    return found.view(found.versions[0]) if found is not None else None
 
 
 def _saved(program: Program, recording: Recorded) -> list[Any] | None:
