@@ -14,6 +14,7 @@ from command import SPEC, conform
 from made_site import run_of, text
 
 from conformance.base.levels import LEVELS
+from conformance.execution.recorded import find_recording
 from conformance.execution.recordings import Recording, record
 from conformance.observe.trace import Step, Trace
 from conformance.program.program import Program
@@ -355,3 +356,17 @@ def test_the_index_of_errors_has_the_class_and_text_of_each(tmp_path: Path) -> N
     assert "RuntimeError: element 0 of tensors does not require grad SEED-01" in text(
         tmp_path / "site", "errors.html"
     )
+
+
+def test_programs_that_need_an_accelerator_show_what_was_recorded_on_one(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[1] / "reference/spec"
+    chapters = [read_chapter(next(folder.glob(f"*-{name}.md"))) for name in ("devices", "cuda")]
+    missing = build(chapters, find_recording("recorded:torch-2.15"), [], tmp_path)
+    assert not missing
+    assert "No trace" not in text(tmp_path, "cuda.html")
+    page = (tmp_path / "cuda.html").read_text("utf-8")
+    examples = sum(len(rule.programs) for rule in chapters[1].rules)
+    assert page.count("The trace of torch 2.11.0 (cuda)") == examples > 30
+    assert 'class="strip' not in page
+    page = (tmp_path / "devices.html").read_text("utf-8")
+    assert "The trace of" not in page and 'class="strip' in page

@@ -147,7 +147,9 @@ def parts_of(
                 # The history is of the CPU, on which the rules about accelerators do not run.
                 if one.missing and one.program.runs_on("cpu")
             ]
-            found = strip(rule, of_cpu, of_rule.get(rule.id, ())) if of_cpu else None
+            # The history of the CPU says nothing about a rule on accelerators.
+            known = any(program.runs_on("cpu") for program in rule.programs)
+            found = strip(rule, of_cpu, of_rule.get(rule.id, ())) if of_cpu and known else None
             markup = prose.markup(rule.prose)
             sections.append(Section(rule, page, markup, examples, found, steps[rule.id]))
         parts.append(Part(chapter, page, intro, sections))
