@@ -10,10 +10,11 @@ from pathlib import Path
 from conformance.backends import Backend, find
 from conformance.base.torch_versions import BASELINE, is_older, minor, ranges
 from conformance.commands.processes import prepare_processes
-from conformance.compare.unmet import unmet
+from conformance.compare.unmet import Unmet, unmet
 from conformance.execution.execute import trace
 from conformance.execution.history import History
-from conformance.execution.recorded import history
+from conformance.execution.recorded import ACCELERATOR, history
+from conformance.execution.recordings import NotRecorded
 from conformance.history import check
 from conformance.program.expectations import looks_literal
 from conformance.program.program import Program, ProgramError, trailing_prose
@@ -33,10 +34,13 @@ def check_chapters(options: argparse.Namespace) -> int:
     prepare_processes()
     with one_paragraph():
         past = None if options.without_history else history()
+        elsewhere = None if options.without_history else history(ACCELERATOR)
         backend = _oracle(options)
         files = options.files or chapter_paths(spec_directory())
         found = [_chapter(path) for path in files]
-        problems = [problem for chapter in found for problem in chapter.check(backend, past)]
+        problems = [
+            problem for chapter in found for problem in chapter.check(backend, past, elsewhere)
+        ]
         if not options.files and not problems:
             read_spec()
         if options.prose:
@@ -73,21 +77,36 @@ class _Checked:
     def __init__(self, chapter: Chapter, malformed: list[str]) -> None:
         self.chapter, self.malformed = chapter, malformed
 
-    def check(self, backend: Backend | None, past: History | None) -> list[str]:
-        """The chapter's problems; prints a line about it."""
-        chapter, problems, comments = self.chapter, list(self.malformed), 0
+    def check(
+        self, backend: Backend | None, past: History | None, elsewhere: History | None
+    ) -> list[str]:
+        """The chapter's problems; prints a line about it.
+
+        ``elsewhere`` is the history on an accelerator, for the programs that need one.
+        """
+        chapter, problems, comments, unrecorded = self.chapter, list(self.malformed), 0, 0
         for program in chapter.programs:
             try:
                 comments += sum(len(statement.expects) for statement in program.statements)
                 if backend is not None and program.runs_on(backend.device):
-                    problems += _unmet(program, backend)
+                    shown, version = trace(program, backend), minor(backend.version)
+                    problems += _problems(
+                        program, unmet(program, shown, version, is_older(version))
+                    )
+                elif elsewhere is not None and program.needs_accelerator:
+                    version = elsewhere.versions[0]
+                    shown = elsewhere.view(version).trace(program)
+                    problems += _problems(program, unmet(program, shown, version))
             except ProgramError:
                 continue  # among the problems already
+            except NotRecorded:
+                unrecorded += 1
         if past is not None and not self.malformed:
             problems += map(str, check.problems(chapter, past))
         print(
             f"{chapter.path}: {len(chapter.rules)} rules, {len(chapter.programs)} examples, "
             f"{comments} normative comments, {len(problems)} problems"
+            + (f", {unrecorded} examples not recorded on {ACCELERATOR}" if unrecorded else "")
         )
         return problems
 
@@ -108,11 +127,10 @@ def _chapter(path: Path) -> _Checked:
     return _Checked(chapter, [str(error) for error in errors])
 
 
-def _unmet(program: Program, backend: Backend) -> list[str]:
+def _problems(program: Program, failures: Iterable[Unmet]) -> list[str]:
+    """The comments that a trace contradicts, with their places."""
     found = []
-    version = minor(backend.version)
-    former = is_older(version)
-    for failure in unmet(program, trace(program, backend), version, former):
+    for failure in failures:
         file, line = program.place(failure.line)
         found.append(
             f"{file}:{line}: {program.id}\n"
