@@ -60,8 +60,11 @@ class Torch(TorchShaped):
         synchronize = getattr(self._module(), "synchronize", None)
         if synchronize is None or self._device.type in ("cpu", "meta"):
             return None
+        which = () if self._device.index is None else (self._device,)
         try:
-            synchronize()
+            synchronize(*which)
+        except NotImplementedError:
+            return None  # the device's module has a name for it only
         except Exception as error:
             return str(error) or type(error).__name__
         return None
@@ -108,6 +111,7 @@ class Torch(TorchShaped):
             _keep_autocast(stack, self._device.type)
             if self._device.type == "cuda":
                 _keep_precision(stack)
+                stack.callback(_leave_sync_debug_mode)
             stack.callback(torch.set_printoptions, profile="default")
             self._set_device(stack)
             self.reseed()
@@ -178,11 +182,20 @@ def _keep_autocast(stack: ExitStack, device_type: str) -> None:
 
 
 def _keep_precision(stack: ExitStack) -> None:
-    """Have CUDA multiply float32 in float32, as the CPU does; cuDNN's default is TF32 (CUDA-01)."""
-    for part in ("cudnn", "cublas"):
+    """Have CUDA multiply float32 in float32, as the CPU does; cuDNN's default is TF32 (CUDA-02)."""
+    for part, usual in (("cudnn", True), ("cublas", False)):
         # torch's database of operators forbids the assignment to torch.backends.cudnn.allow_tf32.
-        allowed = getattr(torch._C, f"_get_{part}_allow_tf32")()
+        try:
+            allowed = getattr(torch._C, f"_get_{part}_allow_tf32")()
+        except RuntimeError:  # a program has used the newer names, such as fp32_precision
+            allowed = usual
         _keep(stack, allowed, getattr(torch._C, f"_set_{part}_allow_tf32"), False)
+
+
+def _leave_sync_debug_mode() -> None:
+    """Allow that a call waits for the device, which a program may have forbidden."""
+    if torch.cuda.get_sync_debug_mode():
+        torch.cuda.set_sync_debug_mode(0)
 
 
 def _keep(stack: ExitStack, former: Any, restore: Callable[[Any], Any], initial: Any) -> None:

@@ -43,6 +43,14 @@ class Spendable(TorchShaped):
         return "a kernel has failed" if self.failed else None
 
 
+class Unsure(Spendable):
+    """One that raises where it is asked whether a kernel has failed."""
+
+    def spent(self) -> str | None:
+        """Raises ValueError."""
+        raise ValueError("no such register")
+
+
 def doubled_sinh() -> TorchShaped:
     """torch with a sinh that returns twice the correct value."""
     return changed(sinh=lambda x: torch.sinh(x) * 2)

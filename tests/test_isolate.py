@@ -11,11 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
+from made_backends import Spendable
 
 from conformance.backends import BackendError
 from conformance.isolation.child import Child, Failed
 from conformance.isolation.process import Died, Garbled, IsolationError, TimedOut
 from conformance.program.program import Program
+from conformance.run.sides import Here
 
 pytestmark = pytest.mark.usefixtures("copied")
 
@@ -173,6 +175,15 @@ def test_a_backend_whose_device_has_failed_is_replaced_after_the_programs_trace(
     with Child("made_backends:Spendable") as child:
         last = child.trace(program(failing)).steps[-1]
         assert last.error is not None and last.error["message"] == "a kernel has failed"
+        assert child.trace(program("z = torch.ones(1)\n")).steps[-1].error is None
+    here = Here(Spendable())
+    assert here.begin(program(failing)).read().steps[-1].error is not None
+    with pytest.raises(Failed, match="a kernel has failed"):
+        here.begin(program("z = torch.ones(1)\n"))
+
+
+def test_a_backend_that_cannot_say_whether_its_device_works_costs_no_trace():
+    with Child("made_backends:Unsure") as child:
         assert child.trace(program("z = torch.ones(1)\n")).steps[-1].error is None
 
 

@@ -225,3 +225,16 @@ def test_entry_that_names_nothing_stops_the_command(tmp_path):
     assert done.returncode == 2
     assert "list.toml:1: there is no program 'LEAF-99.1'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_of_another_version_than_the_list_is_about_an_entry_may_conform(tmp_path):
+    known = read(tmp_path, 'torch = "2.11"\n' + entry())
+    for version, stale in (("2.11.0+cu130", True), (None, True), ("2.15.0", False)):
+        found = known.beside(version)
+        assert bool(found.stale([line("SEED-01.1")], LEVELS, OF_RULE)) is stale
+        assert bool(found.known_divergence(line("SEED-01.1"), LEVELS)) is stale
+        assert found.known_divergence(line("SEED-01.1", "diverges", memory="diverges"), LEVELS)
+    with pytest.raises(KnownError, match="torch is a minor version"):
+        read(tmp_path, "torch = 2.11\n" + entry())
+    with pytest.raises(KnownError, match="belong in this file, not: numpy"):
+        read(tmp_path, 'numpy = "2.11"\n' + entry())

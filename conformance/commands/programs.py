@@ -54,7 +54,8 @@ def show_program(options: argparse.Namespace) -> int:
     suite, _ = select_programs(settings)
     sides = Sides(settings)
     backend, oracle, unavailable = identities(sides)
-    judge = Judge(settings, known_divergences(settings, suite), unavailable, sides=sides)
+    known = known_divergences(settings, suite, backend["version"])
+    judge = Judge(settings, known, unavailable, sides=sides)
     try:
         with one_paragraph():
             program = _program(options.program, suite, judge)

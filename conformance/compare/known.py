@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
@@ -15,12 +15,14 @@ from typing import Any
 
 from conformance.base.file_error import FileError
 from conformance.base.levels import LEVELS
+from conformance.base.torch_versions import minor
 
 EXCUSABLE = (*LEVELS, "specification")
 """The levels of an entry; `specification` is a comment in a chapter that the oracle fails."""
 
 _KEYS = {"program", "rule", "calls", "level", "reason", "link", "sometimes"}
 _KINDS = ("program", "rule", "calls")
+_MINOR = re.compile(r"\d+\.\d+")
 
 
 class KnownError(FileError):
@@ -72,6 +74,15 @@ class KnownDivergences:
 
     entries: tuple[Entry, ...] = ()
     path: Path | None = None
+    version: str | None = None
+    """The minor version of torch that the list is about; None where it is about all."""
+
+    def beside(self, version: str | None) -> KnownDivergences:
+        """The list for a backend of this version: of another one than the list is about any entry
+        may conform."""
+        if self.version is None or version is None or minor(version) == self.version:
+            return self
+        return replace(self, entries=tuple(replace(one, sometimes=True) for one in self.entries))
 
     @property
     def of_calls(self) -> dict[str, tuple[str, ...]]:
@@ -162,9 +173,10 @@ def read_known(
 ) -> KnownDivergences:
     """The list in a TOML file, checked against the IDs of all programs and rules there are.
 
-    Beside other chapters than the list is about, entries that name nothing are left out. Raises
-    KnownError for TOML that does not parse, an entry that names nothing, lacks a reason or says
-    something else than the format has.
+    With ``torch = "2.11"`` before its entries the list is about that version (`beside`). Beside
+    other chapters than the list is about, entries that name nothing are left out. Raises KnownError
+    for TOML that does not parse, an entry that names nothing, lacks a reason or says something else
+    than the format has.
     """
     try:
         text = Path(path).read_text("utf-8")
@@ -174,10 +186,14 @@ def read_known(
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         line = re.search(r"at line (\d+)", str(error))
         raise KnownError(path, int(line[1]) if line else None, f"not TOML: {error}.") from None
-    entries = table.pop("known", [])
+    entries, version = table.pop("known", []), table.pop("torch", None)
     if table or not isinstance(entries, list):
         what = ", ".join(sorted(table)) or "known"
-        raise KnownError(path, None, f"only [[known]] entries belong in this file, not: {what}.")
+        raise KnownError(
+            path, None, f"only [[known]] entries, and torch, belong in this file, not: {what}."
+        )
+    if version is not None and not (isinstance(version, str) and _MINOR.fullmatch(version)):
+        raise KnownError(path, None, f'torch is a minor version, such as "2.15", not {version!r}.')
     lines = _entry_lines(text)
     if len(lines) != len(entries):
         lines = [None] * len(entries)
@@ -187,7 +203,7 @@ def read_known(
             if other_chapters and _names_nothing(entry, programs, rules):
                 continue
             found.append(_entry(path, at, entry, programs, rules))
-    return KnownDivergences(tuple(found), Path(path))
+    return KnownDivergences(tuple(found), Path(path), version)
 
 
 def _of_one_program(entry: Any) -> list[Any]:

@@ -119,12 +119,20 @@ def _answered(
         told |= answer(request)
         if changed := interpreter.changes():
             told["changed"] = changed
-        if reason := backend.spent():
+        if reason := _spent(backend):
             told["spent"] = reason
         return _line(told)
     except Exception as error:
         # The program's own errors are part of a trace; this is the harness's or the session's.
         return _line({"id": request["id"], "failed": f"{type(error).__name__}: {error}"})
+
+
+def _spent(backend: Backend) -> str | None:
+    """Why the process can do no more: a backend that cannot say so costs no trace."""
+    try:
+        return backend.spent()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def _line(answer: dict[str, Any]) -> bytes:

@@ -46,6 +46,7 @@ class Collector:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["conform_unavailable"] = self.plan.unavailable
+        node.workerinput["conform_backend"] = self.plan.backend["version"]
         node.workerinput["conform_versions"] = versions()
         node.workerinput["conform_programs"] = list(self._programs)
 

@@ -167,8 +167,13 @@ def _searched(settings: Settings) -> tuple[Suite, list[Program], int]:
     return suite, [], 0
 
 
-def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
-    """The list that applies to the backend, checked against the suite; raises WrongInput."""
+def known_divergences(
+    settings: Settings, suite: Suite, version: str | None = None
+) -> KnownDivergences:
+    """The list that applies to the backend, of this version, checked against the suite.
+
+    Raises WrongInput.
+    """
     path = settings.known or default_path(settings.backend)
     if path is None:
         return KnownDivergences()
@@ -176,7 +181,7 @@ def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
     other_chapters = settings.known is None and settings.spec is not None
     with one_paragraph():
         rules = list(suite.programs_of_rule())
-        return read_known(path, suite.ids(), rules, other_chapters)
+        return read_known(path, suite.ids(), rules, other_chapters).beside(version)
 
 
 def plan(settings: Settings, search: bool = False) -> Plan:
@@ -192,6 +197,7 @@ def plan(settings: Settings, search: bool = False) -> Plan:
         for path in (settings.run_file, *settings.outputs):
             check_writable(path)
         described = identities(sides)
+        known = known.beside(described[0]["version"])
         programs, lacking = _possible(programs, described[0]["device"])
         made = Plan(settings, suite, tuple(programs), known, *described, sides, selected, lacking)
         return _resuming(made, settings.resume) if settings.resume else made

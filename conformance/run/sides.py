@@ -13,7 +13,7 @@ from conformance.base.levels import LEVELS
 from conformance.execution.execute import trace
 from conformance.execution.recorded import Recorded, find_recording
 from conformance.execution.recordings import is_recorded
-from conformance.isolation.child import Child, Identity, Pending
+from conformance.isolation.child import Child, Failed, Identity, Pending
 from conformance.isolation.confine import network_refusal
 from conformance.isolation.port import Port, is_port
 from conformance.isolation.process import Process, await_answers
@@ -46,7 +46,12 @@ class Here:
         )
 
     def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
-        """The trace, which is made when it is read; there is no timeout."""
+        """The trace, which is made when it is read; there is no timeout.
+
+        Raises Failed where the backend can run nothing more in this process.
+        """
+        if reason := self.backend.spent():
+            raise Failed(f"an earlier program has ended what the backend can do here: {reason}")
         return Pending(None, partial(trace, program, self.backend))
 
     def example(self, identifier: str) -> Program:
