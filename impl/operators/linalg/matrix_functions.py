@@ -32,9 +32,23 @@ def linalg_matrix_exp(self: Array) -> Array:
         return self.copy()
     # The squarings amplify rounding errors: single precision is computed in double.
     wide = self.astype(np.complex128 if self.dtype.kind == "c" else np.float64)
+    if self.shape[-1] == 1:
+        return np.exp(wide).astype(self.dtype)
     finite = np.isfinite(wide).all((-2, -1), keepdims=True)
     exponentials = scipy.linalg.expm(np.where(finite, wide, 0))
-    return np.where(finite, exponentials, np.nan).astype(self.dtype)
+    return np.where(finite, exponentials, _unbounded(wide)).astype(self.dtype)
+
+
+def _unbounded(wide: Array):
+    """The elements of the exponential of a matrix with infinities or NaN.
+
+    In ATen those of a complex matrix are NaN in both parts, but real where the absolute value of an
+    element is NaN.
+    """
+    if wide.dtype.kind != "c":
+        return np.nan
+    undefined = np.isnan(np.abs(wide)).any((-2, -1), keepdims=True)
+    return np.where(undefined, complex(np.nan, 0), complex(np.nan, np.nan))
 
 
 def _blocks(F, A, B):
