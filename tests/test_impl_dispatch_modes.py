@@ -373,3 +373,22 @@ def test_a_class_is_asked_for_samples_as_in_torch(call: str, flag: bool):
     """
     mine, theirs = answers(program)
     assert mine == theirs
+
+
+def test_a_parameter_of_a_programs_own_class_is_made_once_in_a_mode():
+    mine, theirs = answers("""
+        class Seen(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                return func(*args, **(kwargs or {}))
+        class Scaled(torch.nn.Parameter):
+            def __new__(cls, data, name, scale=2.0):
+                made = super().__new__(cls, data * scale)
+                made.called = name
+                return made
+        seen, x = [], torch.ones(2)
+        with Seen():
+            p = Scaled(x, "w")
+        show(p.data, p.requires_grad, p.called, type(p).__name__, seen)
+    """)
+    assert mine == theirs

@@ -54,10 +54,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
         if overrides(data) or type(data) not in PLAIN | SILENT:
             return _marked(data, requires_grad)
         check_bool("_make_subclass", "require_grad", 3, requires_grad)
-        if STATE.dispatch_modes:
-            with DisableTorchDispatch():  # a mode does not see the alias
-                return cls.__new__(cls, data, requires_grad)
-        source = data.detach()
+        source = _unseen_alias(data) if STATE.dispatch_modes else data.detach()
         if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
         if requires_grad and source.dtype.category < FLOATING:
@@ -120,6 +117,12 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state) ->
 
 
 _rebuild_parameter.__module__ = _rebuild_parameter_with_state.__module__ = "impl._utils"
+
+
+def _unseen_alias(data: Tensor) -> Tensor:
+    """The detached alias that no dispatch mode sees."""
+    with DisableTorchDispatch():
+        return data.detach()
 
 
 def _marked(data: Tensor, requires_grad: bool) -> Tensor:
