@@ -80,7 +80,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             # A worker ends when the controlling process ends it, which heeds the interruption.
             signal.signal(signal.SIGINT, lambda *_: None)
             suite, programs = select_named(settings, asked["conform_programs"])
-            known = known_divergences(settings, suite, asked["conform_backend"])
+            known = known_divergences(settings, suite).beside(asked["conform_backend"])
             unavailable = asked["conform_unavailable"]
             taken = asked["conform_came_through"]
         elif config.option.collectonly:

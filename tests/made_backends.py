@@ -13,8 +13,12 @@ from conformance.backends import TorchShaped
 
 def changed(**replaced: Any) -> TorchShaped:
     """torch with some of its functions replaced."""
+    return TorchShaped("changed", _torch_with(replaced), "1")
+
+
+def _torch_with(replaced: dict[str, Any]) -> SimpleNamespace:
     names = {name: getattr(torch, name) for name in dir(torch)}
-    return TorchShaped("changed", SimpleNamespace(**names | replaced), "1")
+    return SimpleNamespace(**names | replaced)
 
 
 class Spendable(TorchShaped):
@@ -25,9 +29,8 @@ class Spendable(TorchShaped):
             self.failed = True
             return torch.zeros_like(x)
 
-        names = {name: getattr(torch, name) for name in dir(torch)}
-        namespace = SimpleNamespace(**names | {"cosh": cosh, "ones": self._checked(torch.ones)})
-        super().__init__("spendable", namespace, "1")
+        replaced = {"cosh": cosh, "ones": self._checked(torch.ones)}
+        super().__init__("spendable", _torch_with(replaced), "1")
         self.failed = False
 
     def _checked(self, function: Callable[..., Any]) -> Callable[..., Any]:

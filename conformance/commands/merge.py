@@ -35,7 +35,7 @@ def _merge(options: argparse.Namespace) -> int:
         if settings.allow_unsupported:
             merged.header["allowed"] = ["unsupported"]
         suite = read_suite(settings.spec, settings.findings)
-    known = known_divergences(settings, suite, merged.header["backend"]["version"])
+    known = known_divergences(settings, suite).beside(merged.header["backend"]["version"])
     for path in (options.output, *settings.outputs):
         check_writable(path)
     complete = len(merged.lines) == merged.header["programs"]

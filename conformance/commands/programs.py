@@ -54,7 +54,7 @@ def show_program(options: argparse.Namespace) -> int:
     suite, _ = select_programs(settings)
     sides = Sides(settings)
     backend, oracle, unavailable = identities(sides)
-    known = known_divergences(settings, suite, backend["version"])
+    known = known_divergences(settings, suite).beside(backend["version"])
     judge = Judge(settings, known, unavailable, sides=sides)
     try:
         with one_paragraph():

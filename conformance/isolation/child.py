@@ -126,12 +126,9 @@ class Child:
     def example(self, identifier: str) -> Program:
         """Return an example of torch's docstrings as a program.
 
-        Raises LookupError where the backend has no such example, and otherwise as `trace` does.
+        Raises NoEntry where the backend has no such example, and otherwise as `trace` does.
         """
-        answer = self._asked({"example": identifier}, dict)
-        if "lacking" in answer:
-            raise LookupError(str(answer["lacking"]))
-        return Program.from_json(answer["program"])
+        return self._asked({"example": identifier}, lambda a: Program.from_json(a["program"]))
 
     def tally(self, entry: str, dtype: str, timeout: float | None = None) -> dict[str, Any]:
         """Return the tally of an entry of the sweep; the child has to have an oracle.
@@ -139,14 +136,8 @@ class Child:
         Takes a ``timeout`` as `begin` does. Raises NoEntry where the oracle has no such entry, and
         otherwise as `trace` does.
         """
-
-        def read(answer: dict[str, Any]) -> dict[str, Any]:
-            return answer if "lacking" in answer else dict(answer["tally"])
-
-        found = self._begun({"entry": entry, "dtype": dtype}, read, timeout).read()
-        if "lacking" in found:
-            raise NoEntry(str(found["lacking"]))
-        return found
+        request = {"entry": entry, "dtype": dtype}
+        return self._begun(request, lambda answer: dict(answer["tally"]), timeout).read()
 
     def sample(self, identifier: str) -> Program:
         """Return one sample of the sweep as a program; raises as `tally` does."""
@@ -197,6 +188,8 @@ class Child:
         """Return the answer, if it is a result; otherwise raise the error that it reports."""
         if "failed" in answer:
             raise Failed(str(answer["failed"]))
+        if "lacking" in answer:
+            raise NoEntry(str(answer["lacking"]))
         return answer
 
     def launch(self) -> None:

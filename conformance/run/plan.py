@@ -167,13 +167,8 @@ def _searched(settings: Settings) -> tuple[Suite, list[Program], int]:
     return suite, [], 0
 
 
-def known_divergences(
-    settings: Settings, suite: Suite, version: str | None = None
-) -> KnownDivergences:
-    """The list that applies to the backend, of this version, checked against the suite.
-
-    Raises WrongInput.
-    """
+def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
+    """The list that applies to the backend, checked against the suite; raises WrongInput."""
     path = settings.known or default_path(settings.backend)
     if path is None:
         return KnownDivergences()
@@ -181,7 +176,7 @@ def known_divergences(
     other_chapters = settings.known is None and settings.spec is not None
     with one_paragraph():
         rules = list(suite.programs_of_rule())
-        return read_known(path, suite.ids(), rules, other_chapters).beside(version)
+        return read_known(path, suite.ids(), rules, other_chapters)
 
 
 def plan(settings: Settings, search: bool = False) -> Plan:

@@ -15,7 +15,8 @@ KINDS = ("plain", "noncontiguous", "inplace", "out", "error")
 
 
 class NoEntry(LookupError):
-    """The oracle's database of operators lacks an entry: that of an older torch, most often."""
+    """The oracle has no such entry of its database of operators, or no such example of its
+    docstrings: an older torch, most often."""
 
 
 def address(identifier: str) -> tuple[str, str, str, int]:
