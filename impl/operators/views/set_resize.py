@@ -40,7 +40,7 @@ def resize_(self, *sizes, memory_format=None, **named):
     if resized:
         write.resize(self, shape)
     if memory_format is preserve_format:
-        raise RuntimeError("Unsupported memory format preserve_format")
+        raise RuntimeError("Unsupported memory formatPreserve")
     if memory_format is not None:
         write.resize(self, shape, memory_format.strides(shape) or contiguous_strides(shape))
     if resized:
