@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from typing import Any, NoReturn
 
 from impl.core.absent_devices import refusals
 from impl.core.devices import device as _device
+from impl.core.warning import warn
 
 __all__ = [
     "current_accelerator",
@@ -92,7 +92,7 @@ def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
 
 
 def _renamed(new: str) -> None:
-    warnings.warn(f"Use `{new}` instead.", FutureWarning, stacklevel=3)
+    warn(f"Use `{new}` instead.", FutureWarning)
 
 
 def current_device_idx() -> int:

@@ -126,7 +126,7 @@ def load(
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if weights_only and pickle_load_args:
         warnings.warn(
-            "pickle_load_args only works if `weights_only=False`.", UserWarning, stacklevel=2
+            "pickle_load_args only works if `weights_only=False`.", UserWarning, stacklevel=1
         )
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:

@@ -112,7 +112,7 @@ class WeightsUnpickler(pickle.Unpickler):
         """The object in the file. Raises RuntimeError for sparse tensors with wrong indices."""
         result = super().load()
         if self.sparse:
-            warnings.warn(_VALIDATING, UserWarning, stacklevel=4)
+            warnings.warn(_VALIDATING, UserWarning, stacklevel=2)
         for tensor in self.sparse:
             raw = tensor._raw
             check_parts(raw.indices, raw.values, raw.shape, True)

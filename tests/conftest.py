@@ -80,8 +80,8 @@ def _objects_of_other_modules() -> None:
 @pytest.fixture(autouse=True)
 def _warnings_of_other_tests() -> None:
     """Lets impl give the warnings again that it gives once in a process."""
-    if context := sys.modules.get("impl.core.context"):
-        context._TOLD.clear()
+    if warning := sys.modules.get("impl.core.warning"):
+        warning._TOLD.clear()
 
 
 @pytest.fixture

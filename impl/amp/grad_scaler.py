@@ -6,7 +6,6 @@ Training, 2018).
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from impl.core.dtypes import float16, int32
 from impl.core.grad_mode import no_grad
+from impl.core.warning import warn
 from impl.factories.creation import tensor as unpack_tensor
 from impl.tensor.tensor import Tensor
 
@@ -53,10 +53,8 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if device == "cuda" and enabled:
-            warnings.warn(
+            warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
-                UserWarning,
-                stacklevel=2,
             )
             self._enabled = False
         if not self._enabled:

@@ -12,9 +12,9 @@ from impl.arg_parser.messages import invalid_combination, unbound_method
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.sizes import Size
 from impl.core.state import STATE
+from impl.core.warning import warn_once
 from impl.tensor import function_modes
 from impl.tensor.sparse_tensor import EXIST, SPARSE, SparseTensor
 from impl.tensor.tensor import Tensor
@@ -186,7 +186,7 @@ class ArgParser:
     def _usual(self, signature: Signature) -> Signature:
         """The signature, or for a deprecated one the usual one, with a warning."""
         if signature.deprecated:
-            warn_once(self._deprecation(signature), stacklevel=4, site="overload")
+            warn_once(self._deprecation(signature), site="overload")
             signature = self.signatures[0]  # which has the same parameters in another order
         return signature
 

@@ -207,7 +207,7 @@ def _check(func: Callable, inputs: tuple, options: Options) -> None:
 def _check_inputs(inputs: tuple) -> None:
     for i, tensor in required(inputs):
         if tensor.dtype not in (dtypes.float64, dtypes.complex128):
-            warnings.warn(texts.PRECISION.format(i), UserWarning, stacklevel=4)
+            warnings.warn(texts.PRECISION.format(i), UserWarning, stacklevel=2)
         if any(s <= 0 and n > 1 for s, n in zip(tensor.stride(), tensor.size(), strict=True)):
             raise RuntimeError(texts.OVERLAP.format(i))
     if not required(inputs):
@@ -265,12 +265,12 @@ def _check_undefined(func, outputs, inputs) -> None:
         try:
             grads = grad(roots, tensors, zeros, allow_unused=True)
         except RuntimeError as error:
-            warnings.warn(texts.UNDEFINED_WARNING, UserWarning, stacklevel=5)
+            warnings.warn(texts.UNDEFINED_WARNING, UserWarning, stacklevel=2)
             raise GradcheckError(
                 f"Expected backward function to handle undefined output grads. {texts.UNDEFINED}"
             ) from error
         if any(g is not None and not g.eq(0).all() for g in grads):
-            warnings.warn(texts.UNDEFINED_WARNING, UserWarning, stacklevel=5)
+            warnings.warn(texts.UNDEFINED_WARNING, UserWarning, stacklevel=2)
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output grads are "
                 f"undefined or zero. {texts.UNDEFINED}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import warnings
 from contextlib import ContextDecorator
 from typing import Any
+
+from impl.core.warning import warn
 
 __all__ = ["EventList", "profile", "record_function"]
 
@@ -88,15 +89,15 @@ class profile:
         if not enabled:
             return
         if with_modules:
-            warnings.warn(_WITH_MODULES, FutureWarning, stacklevel=2)
+            warn(_WITH_MODULES, FutureWarning)
         if not use_cpu:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
         if use_device in ("cuda", "xpu"):
             name = use_device.upper()
             told = f"{name} is not available, disabling {name} profiling"
-            warnings.warn(told, stacklevel=2)
+            warn(told)
         elif use_device is not None:
-            warnings.warn(f"The {use_device} is not a valid device option.", stacklevel=2)
+            warn(f"The {use_device} is not a valid device option.")
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
 

@@ -7,8 +7,6 @@ has elements all the same.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.devices import check_device, default_device, device
@@ -112,26 +110,6 @@ def set_warn_always(b: bool) -> None:
 def is_warn_always_enabled() -> bool:
     """The flag of `set_warn_always`, at first False (torch.is_warn_always_enabled)."""
     return bool(_SETTINGS["warn_always"])
-
-
-_TOLD: set[str] = set()
-"""The sites that have warned."""
-
-
-def is_due(site: str) -> bool:
-    """Whether a warning of that site, of TORCH_WARN_ONCE in C++, is given now: the first time in a
-    process, and always with `set_warn_always`."""
-    if is_warn_always_enabled():
-        return True
-    first = site not in _TOLD
-    _TOLD.add(site)
-    return first
-
-
-def warn_once(message: str, stacklevel: int, site: str | None = None) -> None:
-    """Give a UserWarning if it is due; `site` names the place of one whose text varies."""
-    if is_due(site or message):
-        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from typing import Any
 
 from impl.core.named_types import type_name
 from impl.core.state import STATE
+from impl.core.warning import warn
 
 
 def is_grad_enabled() -> bool:
@@ -82,13 +82,12 @@ class _Mode:
 
     def __call__(self, function):
         if inspect.isclass(function):
-            warnings.warn(
+            warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You "
                 "should only decorate functions or methods. To preserve the current behavior of "
                 "class decoration, you can directly decorate the `__init__` method and nothing "
                 "else.",
                 FutureWarning,
-                stacklevel=2,
             )
             return _decorated(self.clone, lambda *args, **kwargs: function(*args, **kwargs))
         return _decorated(self.clone, function)

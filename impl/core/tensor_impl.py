@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from impl.core.read_only import read_only
 from impl.core.sizes import Size, size_of
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, is_contiguous
+from impl.core.warning import warn
 from impl.core.wrapper_arrays import WrapperArray
 
 
@@ -164,11 +164,10 @@ class TensorBase:
         """False: there is no pinned memory. DeprecationWarning for a device."""
         if device is not None:
             devices.device(device)
-            warnings.warn(
+            warn(
                 "The argument 'device' of Tensor.is_pinned() is deprecated. Please do not pass "
                 "this argument.",
                 DeprecationWarning,
-                stacklevel=2,
             )
         return False
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 from impl import amp
 from impl.core.dtypes import bfloat16, dtype
+from impl.core.warning import warn
 
 __all__ = ["GradScaler", "autocast"]
 
 
 def _warn(name: str) -> None:
-    warnings.warn(
+    warn(
         f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use "
         f"`torch.amp.{name}('cpu', args...)` instead.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 from impl import amp
 from impl.core.dtypes import dtype, float16
+from impl.core.warning import warn
 
 __all__ = ["GradScaler", "autocast"]
 
 
 def _warn(name: str) -> None:
-    warnings.warn(
+    warn(
         f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use "
         f"`torch.amp.{name}('cuda', args...)` instead.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

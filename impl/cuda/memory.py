@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from typing import Any
 
 from impl.core.absent_devices import dummies, refusals, unlinked
+from impl.core.warning import warn
 
 __all__ = [
     "caching_allocator_enable",
@@ -78,7 +78,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 def _renamed(old: str, new: str) -> None:
     text = f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`"
-    warnings.warn(text, FutureWarning, stacklevel=3)
+    warn(text, FutureWarning)
 
 
 def memory_cached(device: Any = None) -> int:
@@ -108,7 +108,7 @@ def _reset_all(name: str) -> Any:
         f"torch.cuda.{name} now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak "
         "memory stats."
     )
-    warnings.warn(text, FutureWarning, stacklevel=3)
+    warn(text, FutureWarning)
     return UNLINKED["reset_peak_memory_stats"]()
 
 

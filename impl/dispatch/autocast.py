@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
@@ -21,6 +20,7 @@ from impl.core.devices import device
 from impl.core.dtypes import FLOATING, bfloat16, dtype, float16, float32, float64
 from impl.core.meta_arrays import MetaArray
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.dispatch.facts import CastPolicy
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -218,7 +218,7 @@ class autocast:
             )
         else:
             return True
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn(text)
         return False
 
     def __enter__(self) -> autocast:

@@ -30,7 +30,10 @@ def positional(kernel):
         return kernel
     names = [p.name for p in parameters]
     call = [f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters]
-    return eval(f"lambda {', '.join(names)}: _kernel({', '.join(call)})", {"_kernel": kernel})
+    return eval(
+        f"lambda {', '.join(names)}: _kernel({', '.join(call)})",
+        {"_kernel": kernel, "__name__": __name__},
+    )
 
 
 def camel(name: str) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.context import warn_once
 from impl.core.dtypes import DIFFERENTIABLE, FLOATING, get_default_dtype, result_dtype
 from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
+from impl.core.warning import warn_once
 from impl.dispatch import (
     dispatch_modes,
     forward_rules,
@@ -176,7 +176,7 @@ class OperatorWrites(OutputLayout):
     def _warn_of_parts(self, target: Tensor, result, raws) -> None:
         """Warn, in a comparison in place, of imaginary parts that the target does not take."""
         if self.compares and discards(self._common(raws), target._raw.dtype) and result.size:
-            warn_once(messages.DISCARDED, stacklevel=5)
+            warn_once(messages.DISCARDED)
 
     def _write(self, target: Tensor, result, args, raws, seen: bool) -> None:
         """Write the result to the target, in the order of TensorIterator where that shows; a mode

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import warnings
 
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.context import warn_once
 from impl.core.devices import CPU, META
 from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE, int64
 from impl.core.grad_mode import no_grad
@@ -17,6 +15,7 @@ from impl.core.meta_arrays import is_meta
 from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.strides import has_zero_strides
+from impl.core.warning import warn, warn_once
 from impl.dispatch.kernel_parameters import public_name, signature_of
 from impl.kernels.casting import discards
 from impl.tensor import forward_grad
@@ -187,7 +186,7 @@ def warn_of_temporary(out: Tensor, shape, common: np.dtype) -> None:
 def warn_discarded(out: Tensor, common: np.dtype) -> None:
     """Warn that complex numbers, the operands' `common` dtype, were cast to those of `out`."""
     if discards(common, out._raw.dtype) and out._raw.size:
-        warn_once(messages.DISCARDED, stacklevel=5)
+        warn_once(messages.DISCARDED)
 
 
 def fill_out(out: Tensor, value) -> None:
@@ -240,14 +239,12 @@ def set_output(
 
 def warn_resized(before, shape) -> None:
     """Warn that an output with elements had the shape `before`."""
-    warnings.warn(
+    warn(
         "An output with one or more elements was resized since it had shape "
         f"{list(before)}, which does not match the required output shape {list(shape)}. "
         "This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
         "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
         "inplace, to zero elements with t.resize_(0).",
-        UserWarning,
-        stacklevel=6,
     )
 
 

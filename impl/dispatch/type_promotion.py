@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import (
     CATEGORY,
@@ -21,6 +20,7 @@ from impl.core.dtypes import (
     result_dtype,
 )
 from impl.core.sizes import broadcast_shapes
+from impl.core.warning import warn_once
 from impl.core.zero_arrays import promoted
 from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
@@ -51,7 +51,7 @@ class TypePromotion(DerivativeInfo):
             brain = any(getattr(value, "dtype", None) == _BFLOAT16 for value in present)
             legacy = HALF_COMPLEX[bfloat16 if brain else float16][1]
             for _ in range(2):
-                warn_once(messages.experimental(legacy), stacklevel=5)
+                warn_once(messages.experimental(legacy))
             text = f"\"{self.complex.kernel}\" not implemented for '{legacy}'"
             raise NotImplementedError(text) from None
         if d.category == COMPLEX and self.complex is not None:

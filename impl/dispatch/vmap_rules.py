@@ -22,13 +22,13 @@ no rule (ATen/functorch/BatchedFallback.cpp).
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import result_dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
+from impl.core.warning import warn
 from impl.dispatch import aten
 from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import BatchedTensor, batched, is_at, moved, with_dim
@@ -251,7 +251,7 @@ def _unary(op, args: tuple, level) -> Any:
 
 def warn_slow(name: str) -> None:
     """Warn, as torch does, of an operator that has no rule there either."""
-    warnings.warn(_SLOW.format(_qualified(name)), UserWarning, stacklevel=5)
+    warn(_SLOW.format(_qualified(name)))
 
 
 def _qualified(name: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from impl.core.deprecation import deprecated
 from impl.core.grad_mode import no_grad
 from impl.core.registry import C
 from impl.core.sizes import Size
+from impl.core.warning import deprecated
 from impl.distributions import constraints
 from impl.distributions.utils import lazy_property
 from impl.tensor.tensor import Tensor

@@ -13,7 +13,6 @@ from numpy import ndarray
 
 from impl.core import messages
 from impl.core.ownership import is_unshared
-from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.sparse_array import SparseArray
@@ -25,6 +24,7 @@ from impl.core.strides import (
     is_contiguous,
     is_dense,
 )
+from impl.core.warning import warn_after_pass
 from impl.engine import sparse_accumulation
 from impl.tensor import memory_overlap, write
 from impl.tensor.lazy_conj import SOURCES, source_of
@@ -192,6 +192,4 @@ def _warn_of_layout(leaf: Tensor) -> None:
         return
     own = leaf._own_grad.stride()
     if STATE.layout_policy and not _obeys(shape, own, shape, strides):
-        warn_after_pass(
-            messages.layout_contract(shape, own, strides), stacklevel=2, once="layout contract"
-        )
+        warn_after_pass(messages.layout_contract(shape, own, strides), once="layout contract")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from impl.core import messages
 from impl.core.grad_mode import enable_grad, no_grad
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.engine import batched_gradients, execution, seeds
 from impl.engine.dependencies import reachable
 from impl.graph.edge import GradientEdge
@@ -45,7 +45,7 @@ def backward(
     if STATE.transforms:
         raise RuntimeError(messages.BACKWARD_TRANSFORMED)
     if grad_variables is not None:
-        warnings.warn(messages.GRAD_VARIABLES, FutureWarning, stacklevel=2)
+        warn(messages.GRAD_VARIABLES, FutureWarning)
         if grad_tensors is not None:
             raise RuntimeError(messages.BOTH_GRAD_VARIABLES)
         grad_tensors = grad_variables
@@ -127,7 +127,7 @@ def grad(
         )
         return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else results
     if not only_inputs:
-        warnings.warn(messages.ONLY_INPUTS, FutureWarning, stacklevel=2)
+        warn(messages.ONLY_INPUTS, FutureWarning)
     many = bool(is_grads_batched)
     cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_outputs, len(roots)), many)
     size = seeds.batch_size(cotangents) if many else 0

@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Iterable
 
 from impl.core import messages
-from impl.core.context import is_due
 from impl.core.devices import META
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
 from impl.core.named_types import type_name
 from impl.core.registry import method_of
 from impl.core.state import FAST_PATH, STATE
+from impl.core.warning import is_due
 from impl.engine import dependencies, fast_backward, fast_recording
 from impl.engine.accumulation import accumulate
 from impl.engine.engine import GraphTask
@@ -162,8 +162,8 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         return task.captured
     finally:
         STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all = previous
-        for message in task.warnings:
-            warnings.warn(message, UserWarning, stacklevel=3)
+        for message in task.warnings:  # at one place, as torch's module does
+            warnings.warn(message, UserWarning, stacklevel=1)
 
 
 def _roots(tensors, cotangents, form) -> list:

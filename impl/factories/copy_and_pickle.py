@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections import OrderedDict
 
 from impl.core.grad_mode import no_grad
@@ -14,6 +13,7 @@ from impl.core.sparse_array import SparseArray
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, extent, strided
 from impl.core.tensor_impl import TensorBase
+from impl.core.warning import warn
 from impl.factories.storages import TypedStorage
 from impl.tensor.geometry import elements, geometry
 from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
@@ -162,12 +162,10 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     `torch.utils.hooks.unserializable_hook`."""
     for hook in (tensor._hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
                 "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
                 "suppress this warning",
-                UserWarning,
-                stacklevel=2,
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 
 import ml_dtypes
@@ -11,6 +10,7 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.registry import FUNCTIONS
+from impl.core.warning import warn
 from impl.dispatch.not_implemented import not_implemented
 from impl.factories.generator import BLOCK, Generator, default_generator
 from impl.kernels import libm
@@ -192,13 +192,11 @@ def _representable(d: dtypes.dtype, low: int, high: int) -> tuple[int, int]:
         high = before - spacing(high - 1)
     for name, value in (("from", low), ("to - 1", high - 1)):
         if abs(value) > 1 << digits:
-            warnings.warn(
+            warn(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision "
                 f"limitations {d.c_name} can support discrete uniform distribution only within "
                 "this range. This warning will become an error in version 1.7 release, please fix "
                 "the code in advance",
-                UserWarning,
-                stacklevel=6,
             )
     if low >= high:
         raise RuntimeError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from impl.core.meta_arrays import is_meta
 from impl.core.named_types import NamedType
 from impl.core.registry import method_of
 from impl.core.storage import Storage
+from impl.core.warning import warn
 from impl.kernels.casting import storable
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
@@ -367,7 +367,7 @@ def _typed_storage(self) -> TypedStorage:
 @method_of(Tensor)
 def storage(self) -> TypedStorage:
     """The memory as elements of the tensor's dtype (torch.Tensor.storage, deprecated)."""
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    warn(_DEPRECATED)
     return self._typed_storage()
 
 

@@ -8,15 +8,14 @@ create_graph the nodes of a backward pass are recorded by other nodes.
 from __future__ import annotations
 
 import traceback
-import warnings
 from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
 
 from impl.core.grad_mode import check_bool
-from impl.core.pass_warnings import warn_after_pass
 from impl.core.state import STATE, block_fast_path_everywhere
+from impl.core.warning import warn, warn_after_pass
 
 _MISSING = (
     "No forward pass information available. Enable detect anomaly during forward pass for more "
@@ -59,10 +58,9 @@ class detect_anomaly(_Restoring):
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__()
         self.check_nan = check_nan
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should "
             "only be enabled for debugging.",
-            stacklevel=2,
         )
 
     def __enter__(self) -> None:
@@ -146,4 +144,4 @@ def _warn(node, what: str, which: str) -> None:
         text = f"Error detected in {node.name()}. {_MISSING}"
     else:
         text = f"{what} {node.name()}. Traceback of forward call that {which}:\n{''.join(frames)}"
-    warn_after_pass(text, stacklevel=2)
+    warn_after_pass(text)

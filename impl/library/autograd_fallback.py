@@ -6,11 +6,11 @@ not require grad by that gets a node which passes no gradient on. Backward warns
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.graph.edge import gradient_edge
 from impl.graph.hooks import register_inner_hook
 from impl.graph.node import Node
@@ -88,4 +88,4 @@ def _note_one(node: CppFunction, tensor: Tensor, result: Result, outputs: list[T
 
 
 def _warn(name: str) -> None:
-    warnings.warn(_WARNING.format(name), UserWarning, stacklevel=2)
+    warn(_WARNING.format(name))

@@ -11,12 +11,12 @@ in this order; each may have a kernel, which takes the call over. For autograd t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.dispatch.op_overload import OpOverload, namespace
 from impl.library import autograd_fallback, batching
 from impl.library import dispatch_keys as keys
@@ -110,7 +110,7 @@ class OperatorEntry:
             shown = (self.qualname, "no debug info")
             if self.defined_at is not None:
                 shown = (str(self.schema), f"registered at {self.defined_at}")
-            warnings.warn(_OVERRIDDEN.format(*shown, key, place), UserWarning, stacklevel=4)
+            warn(_OVERRIDDEN.format(*shown, key, place))
         kernels.append(kernel)
 
         def remove() -> None:

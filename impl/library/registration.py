@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from impl.core.devices import device
+from impl.core.warning import warn
 from impl.dispatch.op_overload import OpOverload, namespace
 from impl.library import autocast_kernel, fake
 from impl.library import dispatch_keys as keys
@@ -178,7 +178,7 @@ def impl_abstract(
     qualname: Any, func: Callable | None = None, *, lib: Library | None = None, _stacklevel: int = 1
 ) -> Callable:
     """The old name of `register_fake`."""
-    warnings.warn(_RENAMED, FutureWarning, stacklevel=2)
+    warn(_RENAMED, FutureWarning)
     return register_fake(qualname, func, lib=lib)
 
 

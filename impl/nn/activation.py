@@ -6,11 +6,11 @@ ICLR 2017.
 
 from __future__ import annotations
 
-import warnings
 from operator import index
 
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import FUNCTIONS, C
+from impl.core.warning import warn
 from impl.operators.activations.functions import (
     elu_,
     gelu,
@@ -156,11 +156,12 @@ def glu(input, dim: int = -1) -> Tensor:
 
 
 def _implied_dim(name: str, rank: int, stacklevel: int) -> int:
-    """The dimension of a softmax that is given none."""
-    warnings.warn(
+    """The dimension of a softmax that is given none. Raises TypeError for a level that is no
+    number."""
+    index(stacklevel)
+    warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=index(stacklevel) + 1,
     )
     return 0 if rank in (0, 1, 3) else 1
 
@@ -198,7 +199,7 @@ def gumbel_softmax(
     `hard` a one-hot sample with the gradient of the relaxed one
     (torch.nn.functional.gumbel_softmax)."""
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = -C.empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

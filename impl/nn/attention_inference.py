@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from impl.backends import mha
-from impl.core.context import warn_once
 from impl.core.registry import C
 from impl.core.state import STATE
+from impl.core.warning import warn_once
 from impl.nn import functional as F
 from impl.overrides import has_torch_function
 from impl.tensor.tensor import Tensor
@@ -134,7 +134,6 @@ def warn_nested(times: int = 1) -> None:
             "future. We recommend specifying layout=torch.jagged when constructing a nested "
             "tensor, as this layout receives active development, has better operator coverage, "
             "and works with torch.compile.",
-            stacklevel=4,
         )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from impl.core.registry import C
+from impl.core.warning import warn
 from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
@@ -66,13 +65,12 @@ def dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor:
 
 def _warn_of_rank(name: str, rank: int, spatial: int) -> None:
     if rank not in (spatial + 1, spatial + 2):
-        warnings.warn(
+        warn(
             f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in "
             "an error in a future release. To retain the behavior and silence this warning, please "
             f"use dropout instead. Note that {name} exists to provide channel-wise dropout on "
             f"inputs with {spatial} spatial dimensions, a channel dimension, and an optional batch "
             f"dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
-            stacklevel=3,
         )
 
 
@@ -86,13 +84,12 @@ def dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor:
     rank = input.dim()
     _warn_of_rank("dropout2d", rank, 2)
     if rank == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
             "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
             "dim. This behavior will change in a future release to interpret the input as one "
             "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
             "dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
         )
     return _channels(input, p, training, inplace)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from impl.core.dtypes import int64
 from impl.core.registry import C
+from impl.core.warning import warn
 from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
@@ -70,11 +69,10 @@ def embedding_bag(
     not there (torch.nn.functional.embedding_bag).
     """
     if weight.dtype == int64 and input.is_floating_point():
-        warnings.warn(
+        warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage "
             "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
             "`embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
         )
         weight, input = input, weight
     input, offsets, per_sample_weights, include_last_offset = _flat(

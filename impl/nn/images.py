@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from impl.core.registry import C
+from impl.core.warning import warn
 from impl.nn.sizes import _pair
 from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
@@ -47,11 +46,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 def _warn_of_default() -> None:
     """Warn, as torch does, about the default of `align_corners`."""
-    warnings.warn(
+    warn(
         "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
         "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
         "documentation of grid_sample for details.",
-        stacklevel=3,
     )
 
 
@@ -80,11 +78,10 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
             f"{size}. Got {theta.shape}."
         )
     if align_corners and min(size[-ndim:]) == 1:
-        warnings.warn(
+        warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details.",
-            stacklevel=2,
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

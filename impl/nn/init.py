@@ -9,9 +9,9 @@ import math
 import warnings
 from typing import Any
 
-from impl.core.deprecation import deprecated
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
+from impl.core.warning import deprecated, warn
 from impl.operators.linalg.qr import qr
 from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
@@ -187,7 +187,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation that preserves the variance in a direction; None without elements."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        warn("Initializing zero-element tensors is a no-op")
         return None
     fan = _fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)

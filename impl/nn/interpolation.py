@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.registry import C
+from impl.core.warning import warn
 from impl.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
 from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
@@ -129,9 +128,8 @@ def _sizes(input, ndim: int, size, scale_factor, recompute):
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(
+    warn(
         f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=3,
     )
 
 

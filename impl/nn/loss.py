@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from impl.core.registry import C
+from impl.core.warning import warn
 from impl.functional import broadcast_shapes
 from impl.nn.reduction import get_enum, number_of, string_of
 from impl.tensor.overridable import overridable
@@ -21,11 +21,10 @@ def reduced(values, reduction: str) -> Tensor:
 
 def _warn_of_size(input, target) -> None:
     if target.size() != input.size():
-        warnings.warn(
+        warn(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
-            stacklevel=3,
         )
 
 
@@ -158,12 +157,11 @@ def kl_div(
     (torch.nn.functional.kl_div)."""
     flagged = size_average is not None or reduce is not None
     if reduction == "mean" and not flagged:
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support "
             "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
             "major release.",
-            stacklevel=2,
         )
     by_batch = reduction == "batchmean"
     named = "sum" if by_batch else reduction

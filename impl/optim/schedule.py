@@ -187,7 +187,7 @@ class LRScheduler:
                 "To get the last learning rate computed by the scheduler, please use "
                 "`get_last_lr()`.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
 
 

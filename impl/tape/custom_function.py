@@ -9,13 +9,13 @@ its results; the engine validates shapes and dtypes.
 from __future__ import annotations
 
 import inspect
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from impl.core import messages
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.graph.edge import gradient_edge
 from impl.graph.node import Node
 from impl.graph.node_creation_hooks import created
@@ -54,7 +54,7 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs) -> None:
         """Deprecated: only warns, as shared storages are detected."""
-        warnings.warn(messages.SHARED_STORAGE, FutureWarning, stacklevel=2)
+        warn(messages.SHARED_STORAGE, FutureWarning)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Set whether absent gradients and tangents are passed as zeros, not as None."""
@@ -119,7 +119,7 @@ class BackwardCFunction(Node, FunctionCtx):
     @_attribute
     def saved_variables(self) -> tuple:
         """The deprecated name of `saved_tensors`."""
-        warnings.warn(messages.SAVED_VARIABLES, DeprecationWarning, stacklevel=2)
+        warn(messages.SAVED_VARIABLES, DeprecationWarning)
         return self.saved_tensors
 
     @_attribute
@@ -300,7 +300,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     def __init__(self, *args, **kwargs) -> None:
         text = messages.FUNCTION_INSTANCE.format(type(self))
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        warn(text, DeprecationWarning)
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError(messages.LEGACY_FUNCTION)

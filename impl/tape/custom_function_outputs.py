@@ -7,12 +7,11 @@ returned as-is is replaced by a view; a non-differentiable output is detached.
 
 from __future__ import annotations
 
-import warnings
-
 from impl.core import inference_mode, messages
 from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.grad_mode import no_grad
 from impl.core.registry import tensor_ops_no_grad
+from impl.core.warning import warn
 from impl.graph.input_metadata import tensor_meta
 from impl.tape import custom_function_jvp, inplace
 from impl.tape.saved_variable import SavedVariable
@@ -177,7 +176,7 @@ class _Placing:
         if not is_argument:
             if value._view is not None:
                 raise RuntimeError(messages.DIRTY_NO_ARGUMENT)
-            warnings.warn(messages.DIRTY_NO_ARGUMENT, UserWarning, stacklevel=5)
+            warn(messages.DIRTY_NO_ARGUMENT)
         if value._view is not None:
             if len(self.returned) > 1:
                 raise RuntimeError(messages.DIRTY_VIEW)

@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dtypes import FLOATING
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import method_of, tensor_ops
 from impl.core.state import STATE
 from impl.core.traced import check_not_traced
+from impl.core.warning import warn_once
 from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, is_asked, requires_grad
 
 
@@ -132,7 +132,7 @@ def __index__(self) -> int:
 
 def _warn_conversion(self) -> None:
     if STATE.enabled and requires_grad(self):
-        warn_once(messages.SCALAR_CONVERSION, stacklevel=3)
+        warn_once(messages.SCALAR_CONVERSION)
 
 
 def _python(raw):

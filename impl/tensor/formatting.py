@@ -8,8 +8,8 @@ import math
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY
+from impl.core.warning import warn_once
 
 _LINE = 80
 
@@ -17,7 +17,7 @@ _LINE = 80
 def tensor_text(raw) -> str:
     """A tensor's elements and sizes."""
     if raw.size and raw.dtype.kind == "c":
-        warn_once(messages.DISCARDED, stacklevel=5)
+        warn_once(messages.DISCARDED)
     values = np.real(raw).astype(np.float64)
     sizes, kind = ",".join(map(str, raw.shape)), messages.tensor_type(BY_NUMPY[raw.dtype])
     return f"{_elements(values) if values.size else ''}[ {kind}{{{sizes}}} ]"

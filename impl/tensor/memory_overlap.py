@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import has_zero_strides, is_dense
+from impl.core.warning import warn
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import Tensor
 
@@ -74,11 +73,9 @@ def check_overlap(target: Tensor) -> None:
 
 
 def _warn_expanded(name: str, example: str) -> None:
-    warnings.warn(
+    warn(
         f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before "
         f"performing this operation. This also applies to advanced indexing e.g. {example}",
-        UserWarning,
-        stacklevel=5,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from impl.core.named_types import type_name
 from impl.core.read_only import read_only
 from impl.core.state import STATE
 from impl.core.tensor_impl import FIELDS, TensorBase
+from impl.core.warning import warn
 from impl.graph import hooks
 from impl.graph.input_metadata import tensor_meta
 
@@ -204,7 +204,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def grad(self) -> Tensor | None:
         """The accumulated gradient. On a non-leaf that does not retain it, a warning and None."""
         if self._own_grad is None and not self._retains_grad and self._node is not None:
-            warnings.warn(messages.NON_LEAF_GRAD, UserWarning, stacklevel=2)
+            warn(messages.NON_LEAF_GRAD)
         return self._own_grad
 
     @grad.setter

@@ -155,7 +155,7 @@ def _checkpointed(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. In a "
             "future release, calling checkpoint without use_reentrant will raise an exception. "
             f"{_UNSTATED}",
-            stacklevel=3,
+            stacklevel=1,
         )
         use_reentrant = True
     if use_reentrant:

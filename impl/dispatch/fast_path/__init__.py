@@ -28,7 +28,7 @@ def function(
     when it is first called, because an operator's formulas and properties are stated after its
     spellings are made.
     """
-    scope.update(SCOPE, op=op, NODE=op.node_class)
+    scope.update(SCOPE, op=op, NODE=op.node_class, __name__=__name__)
 
     def settle(arguments):
         kind = _kind(op, inplace)

@@ -93,7 +93,7 @@ def backward(plan, edges: int, real: bool):
         lines.append(f"    v{i} = {value}")
     if plan.saves_tensors:
         lines.append("    if not keep: node._saved = None")
-    scope: dict[str, Any] = {**SCOPE, "F": array_ops}
+    scope: dict[str, Any] = {**SCOPE, "F": array_ops, "__name__": __name__}
     results = ["None"] * edges
     selected = ["None"] * edges
     for targets, call in _calls(plan, real, scope):
@@ -151,7 +151,7 @@ def recorded_backward(plan, edges: int, real: bool):
                 bare = f"type(s{i}) is Storage and not s{i}.version"
                 value = f"output_of(s{i}, node) if {bare} else {value}"
         lines.append(f"    v{i} = {value}")
-    scope: dict[str, Any] = {**SCOPE, "F": tensor_ops}
+    scope: dict[str, Any] = {**SCOPE, "F": tensor_ops, "__name__": __name__}
     results = ["None"] * edges
     for targets, call in _calls(plan, real, scope):  # in the order in which torch records them
         for target in targets:

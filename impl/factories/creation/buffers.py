@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.context import warn_once
+from impl.core.warning import warn_once
 from impl.factories.creation.from_data import UNWRITABLE_BUFFER, check_buffer, over_array
 from impl.factories.creation.options import check_flag, flagged, publish
 from impl.tensor.tensor import Tensor
@@ -24,6 +24,6 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
         raise ValueError("object does not implement Python buffer protocol.") from None
     check_buffer(size, dtype.numpy.itemsize, count, offset)
     if memoryview(buffer).readonly:
-        warn_once(UNWRITABLE_BUFFER, stacklevel=3)
+        warn_once(UNWRITABLE_BUFFER)
     result = over_array(np.frombuffer(buffer, dtype.numpy, count, offset))
     return flagged("frombuffer", result, requires_grad)

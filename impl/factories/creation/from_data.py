@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
 
 from impl.core import inference_mode
-from impl.core.context import warn_once
 from impl.core.devices import default_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
@@ -16,6 +14,7 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, element_strides, extent, unboxed
+from impl.core.warning import warn, warn_once
 from impl.factories.creation.literals import array_of, unsupported
 from impl.factories.creation.options import check_place, flagged, publish
 from impl.factories.creation.placement import place_of, placed
@@ -41,7 +40,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     with a warning. Raises ValueError for ragged lists (torch.tensor).
     """
     if isinstance(data, Tensor):
-        warnings.warn(COPY_WARNING.format("torch.tensor"), UserWarning, stacklevel=2)
+        warn(COPY_WARNING.format("torch.tensor"))
         return flagged("tensor", copy_of(data, dtype, device), requires_grad)
     if isinstance(data, np.ndarray):
         check_place(device, pin_memory)
@@ -118,7 +117,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     if requires_grad is None:
         requires_grad = obj.requires_grad
         if requires_grad:
-            warn_once(_UNSPECIFIED, stacklevel=2)
+            warn_once(_UNSPECIFIED)
     result = as_tensor(obj, dtype, device)
     if copy is False and result is not obj:
         kinds = (kind.legacy for kind in (obj.dtype, result.dtype))
@@ -149,7 +148,7 @@ def _as_array(obj, d: dtype | None, device, copy: bool | None) -> Tensor:
     shared = over_array(memory)
     if not memory.flags.writeable and not (copy and memory is obj):
         text = UNWRITABLE_ARRAY if memory is obj else UNWRITABLE_BUFFER
-        warn_once(text, stacklevel=4)
+        warn_once(text)
     if copy is False and d not in (None, shared.dtype):
         kinds = shared.dtype.legacy, d.legacy
         raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*kinds))
@@ -203,7 +202,7 @@ def from_numpy(ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     result = over_array(ndarray)
     if not ndarray.flags.writeable:
-        warn_once(UNWRITABLE_ARRAY, stacklevel=3)
+        warn_once(UNWRITABLE_ARRAY)
     return lifted(result)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +15,7 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import negative_size, sizes_of
 from impl.core.storage import Storage
 from impl.core.strides import unboxed
+from impl.core.warning import warn, warn_once
 from impl.dispatch.batching_rules import sized
 from impl.factories.creation.constants import empty_strided, full
 from impl.factories.creation.from_data import (
@@ -67,7 +67,7 @@ def new_tensor(
 ) -> Tensor:
     """A copy of `data` in the dtype of this tensor (torch.Tensor.new_tensor)."""
     if isinstance(data, Tensor):
-        warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        warn(COPY_WARNING.format("tensor.new_tensor"))
         made = copy_of(data, dtype or self.dtype, device)
         return flagged("new_tensor", made, requires_grad)
     check_place(device, pin_memory)
@@ -192,7 +192,7 @@ def set_default_tensor_type(t: Any, /) -> None:
         first, *rest = t.split(".")
         library = import_module("impl" if first == "torch" else first)
         t = functools.reduce(getattr, rest, library)
-    context.warn_once(_DEFAULT_TYPE_IS_DEPRECATED, stacklevel=1)
+    warn_once(_DEFAULT_TYPE_IS_DEPRECATED)
     if isinstance(t, type) and f"{t.__module__}.{t.__name__}" in _OF_CUDA:
         t()  # raises: there is no CUDA
     if not isinstance(t, _LegacyType):

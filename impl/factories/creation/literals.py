@@ -8,11 +8,11 @@ from operator import index
 import numpy as np
 
 from impl.core import dtypes
-from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.traced import reading_traced
+from impl.core.warning import warn_once
 from impl.kernels.casting import converted, in_range, overflow
 from impl.tensor.tensor import Tensor
 
@@ -153,7 +153,6 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
             "converting the list to a single numpy.ndarray with numpy.array() before converting "
             "to a tensor.",
-            stacklevel=3,
         )
     shape = _shape_of(data)
     if d is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 import numpy as np
 
 from impl.core import dtypes
 from impl.core.dtypes import REDUCED
+from impl.core.warning import warn
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fill_out
 from impl.factories.creation.options import factory, publish, type_of
@@ -33,13 +33,11 @@ def _fill_range(out: Tensor, value) -> None:
 
 def fill_arange(out: Tensor, value) -> None:
     if 0 != out._raw.size != value.size:
-        warnings.warn(
+        warn(
             f"The number of elements in the out tensor of shape {[*out._raw.shape]} is "
             f"{out._raw.size} which does not match the computed number of elements {value.size}. "
             "Note that this may occur as a result of rounding error. The out tensor will be "
             f"resized to a tensor of shape ({value.size},).",
-            UserWarning,
-            stacklevel=4,
         )
     _fill_range(out, value)
 
@@ -94,21 +92,19 @@ def _check_step(start, end, step) -> None:
 def _deprecated(make):
     """A factory that warns before anything else."""
 
-    def warn() -> None:
-        warnings.warn(
+    def told() -> None:
+        warn(
             "torch.range is deprecated and will be removed in a future release because its "
             "behavior is inconsistent with Python's range builtin. Instead, use torch.arange, "
             "which produces values in [start, end).",
-            UserWarning,
-            stacklevel=4,
         )
 
     @functools.wraps(make)
     def call(*args, **named):
-        warn()
+        told()
         return make(*args, **named)
 
-    call.warn = warn  # type: ignore[attr-defined]
+    call.warn = told  # type: ignore[attr-defined]
     return call
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.tape.custom_function import Function
 from impl.tensor.tensor import Tensor
 
@@ -78,12 +79,11 @@ class BackwardHook:
         self.gradients = None
         if not self.hooks:
             return
-        warnings.warn(
+        warn(
             "Full backward hook is firing when gradients are computed with respect to module "
             "outputs since no inputs require gradients. See https://docs.pytorch.org/docs/main/"
             "generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more "
             "details.",
-            stacklevel=5,
         )
         for hook in self.hooks:
             result = hook(self.module, (None,) * self.input_count, gradients)
@@ -170,7 +170,7 @@ def hook_last_node(module, hooks: list, inputs, result) -> None:
         node.register_hook(lambda into, out, hook=hook: hook(module, into, out))
     text = _warning(inputs, result, node)
     if text:
-        warnings.warn(text, FutureWarning, stacklevel=5)
+        warnings.warn(text, FutureWarning, stacklevel=2)
 
 
 def _tensors(value) -> tuple | None:

@@ -158,7 +158,7 @@ class _Call:
                 warnings.warn(
                     "For backward hooks to be called, module output should be a Tensor or a tuple "
                     f"of Tensors but received {type(self.result)}",
-                    stacklevel=3,
+                    stacklevel=2,
                 )
             self.result = backward_hook.wrap_outputs(self.result)
         if non_full:
@@ -179,7 +179,7 @@ class _Call:
                 warnings.warn(
                     f"{which} forward hook with ``always_call=True`` raised an exception that was "
                     f"silenced as another error was raised in forward: {error}",
-                    stacklevel=3,
+                    stacklevel=2,
                 )
 
     def _run_hook(self, entry: ForwardHook, with_kwargs: bool) -> None:

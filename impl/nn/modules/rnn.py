@@ -203,7 +203,7 @@ def _check_dropout(dropout, num_layers: int) -> None:
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
             f"expects num_layers greater than 1, but got dropout={dropout} and "
             f"num_layers={num_layers}",
-            stacklevel=4,
+            stacklevel=2,
         )
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import types
-import warnings
 
 from impl.core import messages
-from impl.core.deprecation import deprecated
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS, C
+from impl.core.warning import deprecated, warn
 from impl.factories.creation import tensor as unpack_tensor
 from impl.operators.linalg.norms import vector_norm
 from impl.tensor.tensor import Tensor
@@ -63,9 +62,7 @@ def clip_grad_norm_(
     generated = isinstance(parameters, types.GeneratorType)
     parameters = _listed(parameters)
     if generated and not parameters:
-        warnings.warn(
-            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4
-        )
+        warn("`parameters` is an empty generator, no gradient clipping will occur.")
     gradients = _gradients(parameters)
     total = _get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
     _clip_grads_with_norm_(parameters, max_norm, total)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from impl.core.deprecation import deprecated
+from impl.core.warning import deprecated
 from impl.nn.modules.module import Module
 from impl.tensor.tensor import Tensor
 

@@ -47,7 +47,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
         "`torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=1,
     )
     refuse_second(module, WeightNorm, "weight", name)
     hook = WeightNorm(name, -1 if dim is None else dim)

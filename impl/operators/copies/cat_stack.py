@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
@@ -14,6 +13,7 @@ from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.out import fit, refuse_links
 from impl.dispatch.vmap_rules import ensured, hide
@@ -326,7 +326,6 @@ def meshgrid(tensors, *, indexing=None):
         warn_once(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
             "argument.",
-            stacklevel=2,
         )
     _check_coordinates(tensors)
     if indexing not in (None, "ij", "xy"):

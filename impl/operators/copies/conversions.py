@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import devices, dtypes, inference_mode, messages
-from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.meta_functions import to_meta
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import element_strides, empty_strided, is_dense
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, formula_operation, function, native, operator
 from impl.kernels.casting import converted, discards
 from impl.tensor.allocation import strides_in
@@ -64,7 +64,7 @@ def cast(
     if source == numpy_dtype and not (copy or moves) and _keeps(tensor, format):
         return tensor
     if discards(source, numpy_dtype) and tensor._raw.size:
-        warn_once(messages.DISCARDED, stacklevel=3)
+        warn_once(messages.DISCARDED)
     if inference_mode.records_copies(tensor):
         return new(np.empty(tensor._raw.shape, numpy_dtype)).copy_(tensor)
     strides = strides_in(tensor, format)

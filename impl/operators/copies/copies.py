@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.context import warn_once
 from impl.core.memory_formats import contiguous_format, preserve_format
 from impl.core.meta_arrays import MetaArray, like, meta_strided
 from impl.core.named_types import type_name
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes, repeated_dims
 from impl.core.strides import empty_strided, extent, is_dense
+from impl.core.warning import warn_once
 from impl.core.zero_arrays import refuse_copy
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.dispatch_modes import called_aten
@@ -107,7 +107,7 @@ def copy(self: Array, src: Array) -> Array:
     if src.shape != self.shape:
         check_shape(self.shape, broadcast_shapes(self.shape, src.shape))
     if discards(src.dtype, self.dtype) and self.size:
-        warn_once(messages.DISCARDED, stacklevel=4)
+        warn_once(messages.DISCARDED)
     value = converted(src, self.dtype)
     # A copy, because source and target may overlap.
     return np.array(np.broadcast_to(value, self.shape))
@@ -173,7 +173,7 @@ def fill_scalar(self: Array, value) -> Array:
 @operator(function=False, method=False, elementwise=True, node="FillBackward1")
 def fill_tensor(self: Array, value: Array) -> Array:
     if discards(value.dtype, self.dtype):
-        warn_once(messages.DISCARDED, stacklevel=4)
+        warn_once(messages.DISCARDED)
     return np.full(self.shape, converted(value, self.dtype), self.dtype)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
-from impl.core.context import warn_once
 from impl.core.dtypes import FLOATING
 from impl.core.messages import tensor_type
 from impl.core.registry import FUNCTIONS, C, tensor_ops
+from impl.core.warning import warn, warn_once
 from impl.dispatch.autocast import fp32
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import function, native
@@ -84,7 +82,7 @@ def _spectrogram(
     align_to_window=None,
 ):
     if window is None:
-        warn_once(_NO_WINDOW.format(_LEAKAGE), stacklevel=2)
+        warn_once(_NO_WINDOW.format(_LEAKAGE))
     hop = n_fft >> 2 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     is_complex = return_complex
@@ -143,7 +141,6 @@ def _check_deprecated(return_complex) -> None:
         "return complex tensors for all inputs, and return_complex=False will raise an error.\n"
         "Note: you can still call torch.view_as_real on the complex output to recover the old "
         "return format.",
-        stacklevel=3,
     )
 
 
@@ -198,7 +195,7 @@ def istft(
     """
     require_tensor("istft", input)
     if window is None:
-        warn_once(_NO_WINDOW.format(_LOSSLESS), stacklevel=2)
+        warn_once(_NO_WINDOW.format(_LOSSLESS))
     hop = n_fft >> 2 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if not input.is_complex():
@@ -264,10 +261,9 @@ def istft(
     if pairs.ndim == 3:
         result = result.squeeze(0)
     if end > span:
-        warnings.warn(
+        warn(
             "The length of signal is shorter than the length parameter. Result is being padded "
             "with zeros in the tail. Please check your center and hop_length settings.",
-            stacklevel=2,
         )
         result = tensor_ops.constant_pad_nd(result, (0, end - span), 0)
     return result

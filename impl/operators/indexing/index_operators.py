@@ -12,10 +12,10 @@ import numpy as np
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.meta_arrays import is_meta
-from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
+from impl.core.warning import warn_after_pass
 from impl.dispatch.definition import (
     Array,
     counted,
@@ -58,7 +58,7 @@ def expanded(shape, indices) -> list:
             continue
         if index.dtype == np.bool_ or index.dtype == np.uint8:
             if index.dtype == np.uint8:
-                warn_after_pass(_BYTES, stacklevel=5)
+                warn_after_pass(_BYTES)
             check_mask(shape, len(result), index.shape)
             if is_meta(index):
                 raise NotImplementedError(messages.META_NONZERO)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import functools
 import operator as _python
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
+from impl.core.warning import warn, warn_once
 from impl.dispatch.record import check_write
 from impl.factories.creation import array_of
 from impl.factories.creation.from_data import UNWRITABLE_ARRAY, lifted
@@ -115,7 +114,7 @@ def _as_tuple(index) -> tuple:
                 or isinstance(item, (Tensor, slice))
                 or _is_sequence(item)
             ):
-                warnings.warn(_SEQUENCE, UserWarning, stacklevel=4)
+                warn(_SEQUENCE)
                 return tuple(index)
     return (index,)
 
@@ -215,7 +214,7 @@ def _as_index(item) -> Tensor:
             f"valid indices (got {_type_name(item)})"
         )
     if isinstance(item, np.ndarray) and not item.flags.writeable:
-        warn_once(UNWRITABLE_ARRAY, stacklevel=5)
+        warn_once(UNWRITABLE_ARRAY)
     raw = array_of(item)
     masks = raw.dtype in (np.bool_, np.uint8)
     return lifted(new(raw if masks else array_of(item, int64)))

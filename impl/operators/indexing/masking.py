@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
@@ -11,6 +9,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
+from impl.core.warning import warn
 from impl.dispatch import vmap_rules
 from impl.dispatch.definition import (
     Array,
@@ -251,11 +250,9 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
 
 def _check_mask(mask) -> None:
     if mask.dtype == np.uint8:
-        warnings.warn(
+        warn(
             "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
             "deprecated,please use a mask with dtype torch.bool instead.",
-            UserWarning,
-            stacklevel=5,
         )
     if mask.dtype != np.bool_:
         raise RuntimeError(

@@ -16,8 +16,8 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
-from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import array_ops
+from impl.core.warning import warn_after_pass
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex, not_implemented
 from impl.kernels.reduced_precision import add_at, combine_at
@@ -148,7 +148,7 @@ def index_reduce(
     """
     dim = _check_reduced(self, dim, index, source, reduce, include_self)
     text = "index_reduce() is in beta and the API may change at any time."
-    warn_after_pass(text, stacklevel=4, once=text)
+    warn_after_pass(text, once=text)
     if not include_self:
         if self.dtype.kind in "bc":
             raise not_implemented("index_reduce_func_exclude_input_init", BY_NUMPY[self.dtype])

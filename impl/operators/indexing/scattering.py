@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.indices import INDEX_DTYPES, check_along
 from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import no_derivative
@@ -143,7 +143,6 @@ def _warn_of_reduce(source, reduce) -> None:
             "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
             "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
             "reduction options.",
-            stacklevel=3,
         )
 
 

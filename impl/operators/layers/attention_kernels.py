@@ -6,10 +6,9 @@ On a CPU torch has the flash-attention kernel, which comes first, and the compos
 
 from __future__ import annotations
 
-import warnings
-
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import FLOATING
+from impl.core.warning import warn
 from impl.tensor.tensor import requires_grad
 
 ALLOWED = dict.fromkeys(("flash", "mem_efficient", "math", "cudnn", "overrideable"), True)
@@ -66,9 +65,9 @@ def takes_flash(query, key, value, mask, dropout_p: float, enable_gqa: bool) -> 
         if reason is None:
             return True
     if not ALLOWED["math"]:
-        warnings.warn(_NOT_USED, UserWarning, stacklevel=3)
+        warn(_NOT_USED)
         if reason:
-            warnings.warn(reason, UserWarning, stacklevel=3)
+            warn(reason)
         raise RuntimeError("No available kernel.  Aborting execution.")
     return False
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.warning import warn_once
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
@@ -61,7 +61,7 @@ def _geometry(size, weight, stride, padding, dilation, groups, output=None) -> G
 def _add_bias(result, bias):
     if bias is not None:
         if bias.dtype.kind == "c" and result.dtype.kind != "c":
-            warn_once(messages.DISCARDED, stacklevel=4)
+            warn_once(messages.DISCARDED)
             bias = bias.real
         result += widened(bias).reshape(-1, *(1,) * (result.ndim - 2)).astype(result.dtype)
     return result

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from operator import index
 
-from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY
 from impl.core.messages import tensor_type
+from impl.core.warning import warn_once
 from impl.operators.copies.padding import constant_pad_nd
 from impl.operators.images.pooling_windows import is_one_size
 
@@ -58,7 +58,6 @@ def string_padding(input, weight, stride, padding: str, dilation, groups):
         warn_once(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
             "zero-padded copy of the input be created",
-            stacklevel=4,
         )
         extra: list[int] = []
         for total, half in zip(reversed(totals), reversed(halves), strict=True):

@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dtypes import REDUCED, float32
 from impl.core.memory_formats import contiguous_format, suggested
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
+from impl.core.warning import warn_once
 from impl.dispatch.definition import (
     Array,
     formula_operation,
@@ -300,7 +300,6 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
         warn_once(
             f"Mismatch dtype between input and weight: input dtype = {input.dtype.c_name}, weight "
             f"dtype = {weight.dtype.c_name}, Cannot dispatch to fused implementation.",
-            stacklevel=4,
             site="rms_norm",
         )
     refuse_integers(input._raw, "rms_norm")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from impl.core.context import warn_once
 from impl.core.dtypes import int64
 from impl.core.registry import FUNCTIONS
+from impl.core.warning import warn_once
 from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import function
 from impl.dispatch.not_implemented import require_scalar_type
@@ -184,7 +184,6 @@ def _plain_lstm(input, hx, params, has_biases, num_layers, p, train, bidirection
     if fused and projected:
         warn_once(
             "LSTM with projections is not supported with oneDNN. Using default implementation.",
-            stacklevel=4,
         )
     if batch_first:
         input = input.transpose(0, 1)

@@ -8,7 +8,6 @@ makes the eigenvectors' derivative independent of their lengths and phases (lina
 from __future__ import annotations
 
 import functools
-import warnings
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from impl.core import inference_mode, messages
 from impl.core.dtypes import FLOATING, HALF_COMPLEX
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
+from impl.core.warning import warn
 from impl.dispatch import batching_rules
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
@@ -113,7 +113,7 @@ def _check_general(name: str, A: Tensor, out=None) -> None:
     if A.dtype in HALF_COMPLEX:  # one for each result
         warning = messages.experimental(HALF_COMPLEX[A.dtype][1])
         for _ in range(2 if name == "linalg.eig" else 1):
-            warnings.warn(warning, UserWarning, stacklevel=4)
+            warn(warning)
     lapack.check_square(name, A._raw)
     lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core.context import warn_once
 from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.meta_arrays import reduced_shape
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, function
 from impl.dispatch.out import fit, refuse_links, store_exactly
 from impl.operators.linalg.norms import (
@@ -68,7 +68,6 @@ def _left_for_jit(name: str, instead: str, site: str) -> None:
     warn_once(
         f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed "
         f"in a future PyTorch release. Please use `linalg.{instead}` instead",
-        stacklevel=3,
         site=site,
     )
 

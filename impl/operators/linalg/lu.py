@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dims import existing_dim
 from impl.core.dtypes import int32
 from impl.core.return_types import return_type
 from impl.core.state import STATE
+from impl.core.warning import warn_once
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
@@ -252,7 +252,7 @@ PackedWithInfo = return_type("_lu_with_info", "LU", "pivots", "info")
 def _lu_with_info(input, pivot=True, check_errors=True):
     """The factors in one matrix, the row exchanges and the error codes, which torch does not look
     at whatever `check_errors`; warns that it is deprecated."""
-    warn_once(_DEPRECATED, stacklevel=2)
+    warn_once(_DEPRECATED)
     return PackedWithInfo(fp32(lu_factor_ex)(input, pivot=pivot))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY
+from impl.core.warning import warn_once
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
@@ -143,7 +143,7 @@ def solve_packed(input, LU_data, LU_pivots, *, out=None):
     """`lu_solve` with its arguments in another order (torch.lu_solve). Warns that it is
     deprecated."""
     site = "lu_solve" if out is None else "lu_solve.out"
-    warn_once(_DEPRECATED, stacklevel=2, site=site)
+    warn_once(_DEPRECATED, site=site)
     return refusing_gradients(lu_solve)(LU_data, LU_pivots, input, out=out)
 
 

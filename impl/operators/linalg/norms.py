@@ -12,10 +12,10 @@ import math
 import numpy as np
 
 from impl.core import dtypes, messages
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import FLOATING
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.warning import warn_once
 from impl.dispatch.definition import (
     Array,
     formula_operation,
@@ -48,7 +48,7 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     elif order == 0:
         # Of single numbers ATen casts ones and zeros of their dtype.
         if kind.kind == "c" and raw.size and _is_single(size.shape, axes):
-            warn_once(messages.DISCARDED, stacklevel=4)
+            warn_once(messages.DISCARDED)
         result = np.sum(size != 0, axis=axes, keepdims=keepdim, dtype=size.dtype)
     elif order == 1:
         result = np.sum(size, axis=axes, keepdims=keepdim)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY
-from impl.core.pass_warnings import warn_after_pass
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
+from impl.core.warning import warn_after_pass, warn_once
 from impl.dispatch.definition import Array, function, written
 from impl.dispatch.out import check_same, fit, named_out, stored
 from impl.kernels.casting import converted, discards
@@ -60,7 +59,7 @@ def triangle(F, value, upper: bool, unitriangular: bool):
 @linalg_solve_triangular.gradients("self", "B")
 def _gradients(F, grad, self, result, upper, left, unitriangular, needs):
     if F.is_complex(grad) and not F.is_complex(self):  # a saved tensor that a hook has changed
-        warn_after_pass(messages.DISCARDED, stacklevel=3, once=messages.DISCARDED)
+        warn_after_pass(messages.DISCARDED, once=messages.DISCARDED)
     to_B = solution(F, F.adjoint_matrix(self), grad, not upper, left, unitriangular)
     if not needs[0]:
         return None, to_B
@@ -90,7 +89,7 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
         shape = lapack.solution_shape(input._raw, B._raw)
         fit(out, shape, lapack.column_major_strides(shape))
     if discards(B._raw.dtype, (input if out is None else out)._raw.dtype):
-        warn_once(messages.DISCARDED, stacklevel=3)
+        warn_once(messages.DISCARDED)
     if out is not None:
         if B._raw.size:
             lapack.require_kernel(np.empty(1, input._raw.dtype), "triangular_solve_cpu")
@@ -119,7 +118,7 @@ def _pair_gradients(F, grads, self, A, solution, upper, transpose, unitriangular
     grad, of_copy = grads
     to_b = to_A = None
     if grad is not None:
-        warn_once(_DEPRECATED, stacklevel=2)  # as ATen's backward does
+        warn_once(_DEPRECATED)  # as ATen's backward does
         to_b, _ = F.triangular_solve_pair(grad, F.conj(A), upper, not transpose, unitriangular)
         if needs[1]:
             if transpose:
@@ -170,10 +169,10 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
     if out is not None:
         lapack.set_solution(out[0], A._raw, input._raw)
         lapack.set_solution(out[1], input._raw, A._raw)  # A, broadcast
-        warn_once(_DEPRECATED, stacklevel=2)
+        warn_once(_DEPRECATED)
     result = Solution(triangular_solve_pair(input, A, upper, transpose, unitriangular))
     if out is None:
-        warn_once(_DEPRECATED, stacklevel=2)
+        warn_once(_DEPRECATED)
     return stored("triangular_solve", out, result)
 
 

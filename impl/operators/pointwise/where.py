@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dtypes import BY_NUMPY, bfloat16, result_dtype
 from impl.core.inference_mode import refuses
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.core.strides import contiguous_strides
+from impl.core.warning import warn_once
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator
 from impl.kernels.casting import filled, storable
@@ -99,7 +99,7 @@ array_ops.where = _where
 
 def _check_condition(d: np.dtype) -> None:
     if d == np.uint8:
-        warn_once(messages.UINT8_CONDITION, stacklevel=4)
+        warn_once(messages.UINT8_CONDITION)
     _require_condition(d)
 
 
@@ -110,7 +110,7 @@ def _select(condition, self, other, out):
             f"not {type(condition).__name__}"
         )
     if out is None and condition._raw.dtype == np.uint8:
-        warn_once(messages.UINT8_CONDITION, stacklevel=4)
+        warn_once(messages.UINT8_CONDITION)
     args = (condition, *_beside_number(self, other))
     return where(*args) if out is None else where.call_out(out, args)
 

@@ -10,10 +10,10 @@ import functools
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.core.registry import tensor_ops
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.formula_helpers import multiplied, times
@@ -355,7 +355,7 @@ def _copy_base(out, self, batch1, batch2, beta, alpha):
     if beta == 0:
         return [np.zeros(base.shape, out._raw.dtype), batch1, batch2, beta, alpha]
     if discards(base.dtype, out._raw.dtype) and base.size:
-        warn_once(messages.DISCARDED, stacklevel=5)
+        warn_once(messages.DISCARDED)
     return [converted(base, out._raw.dtype), batch1, batch2, beta, alpha]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.dtypes import BOOL, FLOATING, INTEGRAL, float32
 from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.warning import warn
 from impl.dispatch.definition import function
 from impl.operators.products.matmul import mm
 from impl.tensor.tensor import Tensor, new
@@ -76,7 +75,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     average = (rows if weights is None else rows * weights).sum(1) / total
     freedom = _freedom(total, weights, fweights, aweights, observations, correction)
     if freedom._raw <= 0:
-        warnings.warn(_NO_FREEDOM, UserWarning, stacklevel=2)
+        warn(_NO_FREEDOM)
         freedom.zero_()
     if observations == 1 and (fweights is None) is not (aweights is None):
         rows.zero_()  # in place on the input, as in torch: one observation has no deviations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from impl.core.context import warn_once
 from impl.core.registry import tensor_ops
+from impl.core.warning import warn_once
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import native
 from impl.dispatch.out import fit
@@ -125,7 +125,7 @@ def chain_matmul(matrices, *, out=None):
 
     Raises RuntimeError as `linalg.multi_dot`, and for other dimensions than two.
     """
-    warn_once(_DEPRECATED, stacklevel=2)
+    warn_once(_DEPRECATED)
     for matrix in matrices:
         if matrix._raw.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {matrix._raw.ndim}, expected 2 instead.")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import warnings
 
 from impl.core.dims import wrap_dims
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import function, native
 from impl.dispatch.out import check_out, copy_out, fit
@@ -236,10 +236,9 @@ def ger(input, vec2, *, out=None):
     """`outer` under its older name, which warns with `out` (torch.ger)."""
     if out is None:
         return outer(input, vec2)
-    warnings.warn(
+    warn(
         "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer "
         "instead.",
-        stacklevel=2,
     )
     return outer(input, vec2, out=out)
 

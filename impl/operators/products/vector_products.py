@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dims import existing_dim, wrap_dim
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import element_strides
+from impl.core.warning import warn_once
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating, refuse_bool, require_scalar_type
@@ -91,7 +91,7 @@ def cross(input, other, dim=None, *, out=None):
     """
     if dim is None:
         if out is None:  # ATen's variant with `out=` does not warn
-            warn_once(_NO_DIM, stacklevel=2)
+            warn_once(_NO_DIM)
         if 3 not in input._raw.shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = input._raw.shape.index(3)

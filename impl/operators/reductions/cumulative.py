@@ -13,11 +13,11 @@ import ml_dtypes
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, bool_
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.not_implemented import (
     not_implemented,
@@ -161,7 +161,7 @@ def cast_to(value, dtype):
     if value.dtype == dtype:
         return value
     if discards(value.dtype, dtype):
-        warn_once(messages.DISCARDED, stacklevel=3)
+        warn_once(messages.DISCARDED)
         value = value.real
     return value.astype(dtype)
 

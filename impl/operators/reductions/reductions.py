@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, get_default_dtype
 from impl.core.meta_arrays import is_meta, reduced_shape
 from impl.core.registry import tensor_ops
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
@@ -35,7 +35,7 @@ def in_dtype(raw, dtype):
     """The operand of a reduction in the dtype that was asked for; the real part, with a warning, of
     complex numbers."""
     if raw.dtype.kind == "c" and dtype.numpy.kind not in "cb" and raw.size:
-        warn_once(messages.DISCARDED, stacklevel=4)
+        warn_once(messages.DISCARDED)
     return converted(raw, dtype.numpy)
 
 

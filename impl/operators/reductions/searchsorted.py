@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.dtypes import FLOATING, int32, int64, result_dtype
 from impl.core.strides import unboxed
+from impl.core.warning import warn_once
 from impl.dispatch.definition import function
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fit, write_out
@@ -96,7 +96,7 @@ def _search(sequence: Tensor, values, out_int32: bool, right: bool, sorter, out)
     given = {"input value": values, "boundary": sequence, "sorter": sorter}
     for name, tensor in given.items():
         if np.size(raw) and isinstance(tensor, Tensor) and not tensor.is_contiguous():
-            warn_once(_NON_CONTIGUOUS.format(name), stacklevel=4)
+            warn_once(_NON_CONTIGUOUS.format(name))
     if np.size(raw) and (common.category > FLOATING or common.numpy.kind == "b"):
         raise not_implemented("searchsorted_out_cpu", common)
     found = _positions(rows.astype(common.numpy), np.asarray(raw, common.numpy), right)

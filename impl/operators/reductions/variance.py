@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import partial
 
 import numpy as np
@@ -13,6 +12,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, real_of
 from impl.core.meta_arrays import reduced_shape
 from impl.core.meta_functions import reduced
 from impl.core.state import STATE
+from impl.core.warning import warn
 from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fit, store, warn_of_temporary
@@ -190,7 +190,7 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
             "reduction factor (input numel divided by output numel)."
         )
         for _ in range(times):
-            warnings.warn(warning, UserWarning, stacklevel=3)
+            warn(warning)
     if dim is not None and isinstance(dim, int):
         dim = (dim,)
     return apply(input, dim, correction, keepdim)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.context import warn_once
 from impl.core.devices import is_meta_device
 from impl.core.dtypes import get_default_dtype, int64
 from impl.core.sizes import Size
 from impl.core.sparse_array import SparseArray
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, function
 from impl.dispatch.sparse_operator import is_sparse, sparse_operator
 from impl.factories.creation.options import check_place, flagged
@@ -91,7 +91,7 @@ def sparse_coo_tensor(
     if device is not None and is_meta_device(device):
         raise NotImplementedError("sparse tensors of the meta device")
     if check_invariants is None:
-        warn_once(_UNCHECKED, stacklevel=2)
+        warn_once(_UNCHECKED)
     if values is None:
         shape = tuple(size if indices is None else indices)
         kind = get_default_dtype() if dtype is None else dtype

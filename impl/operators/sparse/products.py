@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, REDUCED
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
+from impl.core.warning import warn_once
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.sparse_operator import is_sparse, sparse_operator
@@ -118,7 +118,7 @@ def sparse_matmul(self: Array, other: Array) -> Array:
 
 def _compressed(raw: SparseArray) -> scipy.sparse.csr_array:
     """A sparse matrix by rows; warns as torch does of this layout."""
-    warn_once(_BETA, stacklevel=6)
+    warn_once(_BETA)
     return scipy.sparse.coo_array((raw.values, tuple(raw.indices)), raw.shape).tocsr()
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from impl.core.sizes import sizes_of
+from impl.core.warning import warn
 from impl.dispatch.definition import function
 from impl.dispatch.record import Function
 from impl.tensor.tensor import Tensor
@@ -33,7 +33,7 @@ class Resize(Function):
 
 
 def _warned(name: str) -> None:
-    warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+    warn(f"non-inplace {name} is deprecated")
 
 
 @function(torch=False)

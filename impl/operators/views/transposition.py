@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.read_only import add_read_only
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
+from impl.core.warning import warn_once
 from impl.dispatch import view_operator
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write
@@ -217,7 +217,7 @@ def adjoint(input):
 
 
 def _warn_of_scalar(name: str, advice: str) -> None:
-    warn_once(f"{name} is deprecated on 0-D tensors. {advice}", stacklevel=3)
+    warn_once(f"{name} is deprecated on 0-D tensors. {advice}")
 
 
 def _numpy_transpose(self):
@@ -230,7 +230,6 @@ def _numpy_transpose(self):
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
-            stacklevel=2,
         )
     return tensor_ops.permute(self, tuple(range(ndim - 1, -1, -1)))
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.context import warn_once
 from impl.core.dims import wrap_dim
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.storage import address, owner_of
 from impl.core.strides import element_strides, extent, has_zero_strides, may_overlap, strided
+from impl.core.warning import warn_once
 from impl.dispatch import forward_rules
 from impl.dispatch.definition import FUNCTIONS, Array, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
@@ -111,7 +111,7 @@ def _copied(value):
 def _cast(src, dtype):
     """`src` in another dtype, with a warning if that discards imaginary parts."""
     if discards(src.dtype, dtype):
-        warn_once(messages.DISCARDED, stacklevel=5)
+        warn_once(messages.DISCARDED)
     return converted(src, dtype)
 
 
