@@ -102,23 +102,25 @@ def padded_example(value: Any, rank: int, level) -> Any:
 
 
 def pointwise(op, args: tuple, level) -> list:
-    """Broadcast the operands behind the mapped dimension."""
+    """Broadcast the operands behind the mapped dimension. One of two without dimensions counts as
+    such for type promotion, but in comparisons (`_binary_pointwise_helper`)."""
     tensors = [args[i] for i in op.tensor_positions if isinstance(args[i], Tensor)]
     rank = max(map(_rank, tensors), default=0)
+    promotes = op.promote is not None and not op.compares and len(op.tensor_positions) == 2
+    differ = promotes and (rank or not all(is_at(t, level) for t in tensors))
     made = [*args]
     for i in op.tensor_positions:
         made[i] = padded(args[i], rank, level)
-        if rank and is_at(args[i], level) and not _rank(args[i]) and op.promote is not None:
-            made[i] = _as_number(made[i], args[i], tensors)
+        if differ and is_at(args[i], level) and not _rank(args[i]):
+            made[i] = _as_number(made[i], args[i], tensors, rank)
     return made
 
 
-def _as_number(value: Tensor, batch: Tensor, tensors: list) -> Tensor:
+def _as_number(value: Tensor, batch: Tensor, tensors: list, rank: int) -> Tensor:
     """A batched tensor without dimensions in the operands' common dtype, as one that has no
-    mapped dimension would be in."""
+    mapped dimension would be in; beside dimensions a higher category promotes it anyhow."""
     common = result_dtype([t._raw for t in tensors])
-    category = batch.dtype.category
-    kept = common is batch.dtype or category < common.category
+    kept = common is batch.dtype or (rank and batch.dtype.category < common.category)
     return value if kept else value.to(common)
 
 
