@@ -63,9 +63,16 @@ def _padded(x: np.ndarray, size: int, padding: int, align_corners: bool):
     return np.clip(x, 0, size - 1), slope
 
 
-def _axis(grid: np.ndarray, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
+def _axis(
+    grid: np.ndarray, size: int, mode: int, padding: int, align_corners: bool, flat: bool
+) -> Axis:
+    """The sampling along a dimension of images, which are `flat` or volumes.
+
+    A coordinate that is infinite or NaN gives NaN where weights are computed from it: by bicubic
+    interpolation, and by bilinear interpolation of flat images with zeros around them. Padding
+    moves a NaN to the first element of a flat image and to the last one of a volume.
+    """
     number = grid.dtype.type
-    grid = np.where(np.isnan(grid), number(-1), grid)
     # Half precision rounds the coordinate, and the weights' fraction, at each step.
     if align_corners:
         x, scale = (grid + number(1)) / number(2) * number(size - 1), (size - 1) / 2
@@ -73,7 +80,9 @@ def _axis(grid: np.ndarray, size: int, mode: int, padding: int, align_corners: b
         x, scale = ((grid + number(1)) * number(size) - number(1)) / number(2), size / 2
     x = widened(x)
     scale = x.dtype.type(scale)
+    spreads = np.zeros(x.shape, bool)
     if mode == BICUBIC:
+        spreads = ~np.isfinite(x)
         left = np.floor(x)
         share, halved = (x - left).astype(grid.dtype), grid.dtype in REDUCED
         at = (left + np.arange(-1, 3)[:, None]).astype(x.dtype)
@@ -86,6 +95,10 @@ def _axis(grid: np.ndarray, size: int, mode: int, padding: int, align_corners: b
         )
     else:
         x, slope = _padded(x, size, padding, align_corners)
+        if padding != ZEROS:
+            x = np.where(np.isnan(x), x.dtype.type(0 if flat else size - 1), x)
+        elif flat and mode != NEAREST:
+            spreads = ~np.isfinite(x)
         slope = slope * scale
         if mode == NEAREST:
             at = np.rint(x)[None]
@@ -96,7 +109,9 @@ def _axis(grid: np.ndarray, size: int, mode: int, padding: int, align_corners: b
             share = widened((x - left).astype(grid.dtype))
             weights = (np.stack((1 - share, share)), np.stack((-slope, slope)))
     inside = (at >= 0) & (at < size)
-    return Axis(np.where(inside, at, 0).astype(np.int64), inside, weights)
+    if spreads.any():
+        weights = tuple(np.where(spreads, x.dtype.type(np.nan), w) for w in weights)
+    return Axis(np.where(inside, at, 0).astype(np.int64), inside | spreads, weights)
 
 
 class Sampling:
@@ -114,7 +129,7 @@ class Sampling:
         rows = grid.reshape(self.points, self.ndim)
         # The coordinates are given with the last dimension first.
         self.axes = [
-            _axis(rows[:, self.ndim - 1 - i], n, mode, padding, align_corners)
+            _axis(rows[:, self.ndim - 1 - i], n, mode, padding, align_corners, self.ndim == 2)
             for i, n in enumerate(self.size)
         ]
 
