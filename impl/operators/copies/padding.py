@@ -275,7 +275,7 @@ def pad(input, pad, mode="constant", value=None):
             f"padding length {len(pad)} and input of dimension {ndim}"
         )
     if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        return constant_pad_nd(input, pad, 0.0 if value is None else float(value))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     count = len(pad) // 2

@@ -106,6 +106,8 @@ def scatter_reduce(
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
+    if not index.size:
+        return _divided(self.copy(), np.array(1)) if reduce == "mean" else self.copy()
     _check_kernel(self, reduce, f"scatter_gather_tensor_cpu_reduce_{reduce}")
     if not include_self:
         self = scattered(self, dim, index, _identity(self.dtype, reduce), set_at)

@@ -194,7 +194,7 @@ def _check_huber(self, target, reduction, delta) -> None:
 def _huber(self, target, delta):
     size = np.abs(self - target)
     half, width = size.dtype.type(0.5), size.dtype.type(delta)
-    return np.where(size <= width, half * size * size, width * (size - half * width))
+    return np.where(size < width, half * size * size, width * (size - half * width))
 
 
 @operator(node="HuberLossBackwardBackward0", **SECOND)

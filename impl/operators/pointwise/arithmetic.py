@@ -106,6 +106,8 @@ def add_scalar(self: Array, other) -> Array:
 def sub_scalar(self: Array, other) -> Array:
     if self.dtype.kind == "b":
         raise NotImplementedError(SUBTRACT_BOOL)
+    if self.dtype.kind == "c":  # adds minus one times the number, whose zeros have a sign
+        return self + complex(-1) * complex(other)
     return self - other
 
 

@@ -23,7 +23,15 @@ expm1.gradient(self=lambda F, grad, result_conj: grad * F.add_scalar(result_conj
 log = unary("log", np.log, "The natural logarithm; NaN below zero")
 log2 = unary("log2", np.log2, "The logarithm to base 2")
 log10 = unary("log10", np.log10, "The logarithm to base 10")
-log1p = unary("log1p", np.log1p, "log(1 + self), exact near 0", node="Log1PBackward0")
+
+
+def _log1p(value: np.ndarray) -> np.ndarray:
+    """log(1 + value); both parts are NaN where one of a complex number is."""
+    result = np.log1p(value)
+    return np.where(np.isnan(value), np.nan * value, result) if value.dtype.kind == "c" else result
+
+
+log1p = unary("log1p", _log1p, "log(1 + self), exact near 0", node="Log1PBackward0")
 log.gradient(self=lambda F, grad, self_conj: grad / self_conj)
 log2.gradient(self=lambda F, grad, self_conj: grad / F.mul_scalar(self_conj, math.log(2)))
 log10.gradient(self=lambda F, grad, self_conj: grad / F.mul_scalar(self_conj, math.log(10)))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from impl.core.dtypes import REDUCED, bfloat16, complex128, float64, result_dtype
+from impl.core.dtypes import REDUCED, bfloat16, complex128, float16, float64, result_dtype
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -45,6 +45,8 @@ def pow_scalar(self: Array, exponent) -> Array:
         storable(exponent, target.numpy)  # raises where it is out of range
     if target is bfloat16 and exponent in (3, -2, -0.5):  # rounded at each step, unlike all others
         return _EXACT[exponent](base)
+    if target is float16 and exponent in (0.5, -0.5):
+        return _power_of_half(base, exponent)
     if target.numpy in REDUCED and exponent not in _EXACT:
         exponent = float(target.numpy.type(exponent))  # rounded to the reduced dtype, too
     return _power_by_number(base, exponent)
@@ -58,6 +60,13 @@ def _cast_layout(args):
     if result_dtype([base._raw, exponent]) is not base.dtype:
         strides = dense_strides(base) or contiguous_strides(shape)
     return [(shape, strides)]
+
+
+@rounded_once
+def _power_of_half(base, exponent):
+    """The power of half precision numbers, also where those of other dtypes are roots: it is
+    infinite at minus infinity and has no sign at minus zero."""
+    return np.power(base, np.full_like(base, exponent))  # of a number it would be a root
 
 
 @rounded_once

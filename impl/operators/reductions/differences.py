@@ -112,8 +112,6 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     _check_gradient(input, len(spacing), None if dim is None else dims, edge_order)
     if input.dtype is bool_:
         raise NotImplementedError(messages.SUBTRACT_BOOLS)
-    if input.dtype.category < FLOATING:
-        input = input.to(get_default_dtype())
     along = _along_points if any(isinstance(s, Tensor) for s in spacing) else _along_steps
     return tuple(
         along(input, s, existing_dim(d, ndim), edge_order)
@@ -186,7 +184,11 @@ def _weighted(value, dim: int, *terms) -> list:
 
 
 def _scaled(value, weight):
-    return weight * value if isinstance(weight, Tensor) else tensor_ops.mul_scalar(value, weight)
+    if isinstance(weight, Tensor):
+        return weight * value
+    if isinstance(weight, float) and value.dtype.category < FLOATING:
+        value = value.to(get_default_dtype())
+    return tensor_ops.mul_scalar(value, weight)
 
 
 def _right_first(operation):

@@ -20,6 +20,7 @@ from impl.dispatch.not_implemented import (
 from impl.dispatch.out import fit, write_out
 from impl.dispatch.record import store_underived
 from impl.kernels.casting import storable
+from impl.kernels.reduced_precision import widened
 from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, new
 
@@ -89,7 +90,10 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     require_floating(values, "histogram_cpu")
     if out is input:
         values = np.zeros_like(values)  # ATen clears the counts before it reads the elements
-    within = values[(values >= low) & (values <= high)]
+    counted = (values >= low) & (values <= high)
+    if not np.isfinite(widened(high) - widened(low)):  # nor is then the first edge
+        counted = np.zeros_like(counted)
+    within = values[counted]
     places = ((within - low) * values.dtype.type(bins) / (high - low)).astype(np.int64)
     # An overflow in half precision converts to the least integer, which counts as the first bin.
     counts = np.bincount(np.clip(places, 0, bins - 1), minlength=bins).astype(values.dtype)

@@ -15,6 +15,7 @@ from impl.dispatch.batching_rules import RULES, in_aten
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.not_implemented import not_differentiated, not_implemented, not_on_meta
 from impl.kernels import introsort
+from impl.kernels.reduced_precision import widened
 from impl.tensor.tensor import new
 
 _OUTPUTS = ("output", "inverse", "counts")
@@ -72,8 +73,8 @@ def _as_they_are(values: np.ndarray) -> np.ndarray:
 
 
 def _in_order(values: np.ndarray) -> np.ndarray:
-    if values.ndim == 1:
-        return np.argsort(values, kind="stable")
+    if values.ndim == 1:  # NumPy would not put the NaN of bfloat16 last
+        return np.argsort(widened(values), kind="stable")
     if not values.shape[1]:
         return _as_they_are(values)
     if (values != values).any():

@@ -50,7 +50,7 @@ def variance_and_mean(raw, dim, correction, keepdim) -> tuple:
     count = reduced_size(raw.shape, dim)
     mean = np.sum(wide, axis=dims, keepdims=True) / np.float64(count)
     deviation = wide - mean
-    divisor = max(_degrees_of_freedom(count, correction), 0)
+    divisor = max(_degrees_of_freedom(count, correction), 0) if raw.size else np.nan
     value = np.sum(deviation * deviation, axis=dims, keepdims=keepdim) / np.float64(divisor)
     infinite = np.isinf(mean)
     if infinite.any():

@@ -1,4 +1,4 @@
-"""Rare branches of `impl`: each program of rare_branches.md has the trace that it has on torch."""
+"""What testers found: each program of `found` (Markdown) has the trace of torch on impl."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from conformance.compare.compare import compare
 from conformance.execution.execute import trace
 from conformance.program.program import Program
 
-TEXT = (Path(__file__).parent / "rare_branches.md").read_text("utf-8")
-PROGRAMS = dict(re.findall(r"^## (\w+)\n.*?^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
+SECTION = re.compile(r"^## (\w+)\n.*?^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PROGRAMS = {
+    f"{path.stem}/{name}": program
+    for path in sorted((Path(__file__).parent / "found").glob("*.md"))
+    for name, program in SECTION.findall(path.read_text("utf-8"))
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_rare_branch_does_what_torch_does(name):
-    program = Program(name, "rare-branches", PROGRAMS[name], "")
+def test_a_program_does_what_it_does_on_torch(name):
+    program = Program(name, "found", PROGRAMS[name], "")
     expected, got = (trace(program, find(backend)) for backend in ("torch", "impl"))
     verdict = compare(expected, got, program)
     assert verdict.outcome == "conforms", verdict.divergences
