@@ -1,4 +1,4 @@
-"""What testers found: each program of `found` (Markdown) has the trace of torch on impl."""
+"""Programs that testers found, in Markdown files: each has the trace of torch on impl."""
 
 from __future__ import annotations
 

@@ -184,11 +184,14 @@ class TensorBase:
         return self._storage
 
     def data_ptr(self) -> int:
-        """The address of the first element; 0 on the meta device, and from 0 of a wrapper."""
+        """The address of the first element; 0 on the meta device and where there is none, and from
+        0 of a wrapper."""
         if type(self._array()) is MetaArray:
             return 0
         if type(self._raw) is WrapperArray:
             return self._offset * self._raw.dtype.itemsize
+        if not self._raw.size:
+            return 0
         return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
 
     @read_only

@@ -208,11 +208,15 @@ def _broadcast(dims: Any, spec: TreeSpec) -> list | None:
         kind = tuple
     if not isinstance(dims, kind) or len(dims) != spec.num_children:
         return None
-    if isinstance(dims, dict) and tree_flatten(dims)[1].context != spec.context:
-        return None
-    parts = list(dims.values()) if isinstance(dims, dict) else dims
+    children, parts = spec.children(), dims
+    if isinstance(dims, dict):  # in their own order, in which torch gives them to the leaves
+        keys = list(tree_unflatten([0] * spec.num_leaves, spec))
+        if set(dims) != set(keys):
+            return None
+        children = [children[keys.index(key)] for key in dims]
+        parts = list(dims.values())
     found: list = []
-    for part, child in zip(parts, spec.children(), strict=True):
+    for part, child in zip(parts, children, strict=True):
         inner = _broadcast(part, child)
         if inner is None:
             return None

@@ -122,7 +122,8 @@ def _make_wrapper_subclass(
     requires_grad: bool = False,
     **policies,
 ) -> Any:
-    """A tensor of a class with `__torch_dispatch__` that has sizes, but no memory
+    """A tensor of a class with `__torch_dispatch__` that has sizes, but no memory. A memory format
+    says nothing about its strides. Raises RuntimeError for an offset without strides
     (torch.Tensor._make_wrapper_subclass)."""
     check_class(cls)
     if getattr(cls, "__torch_dispatch__", disabled) is disabled:
@@ -135,8 +136,8 @@ def _make_wrapper_subclass(
     kind = get_default_dtype() if dtype is None else dtype
     shape, row_major = tuple(size), contiguous_strides(tuple(size))
     steps = tuple(strides) if strides is not None else row_major
-    if memory_format is not None and strides is None:
-        steps = memory_format.strides(shape) or row_major
+    if storage_offset is not None and strides is None:
+        raise RuntimeError("setting storage offset without stride not supported")
     on_meta = is_meta_device(CPU if device is None else device)
     make = meta_strided if on_meta else wrapper_array
     result = blank(cls)
