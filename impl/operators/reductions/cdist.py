@@ -16,7 +16,9 @@ from impl.core.sizes import broadcast_shapes
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.not_implemented import require_full_precision, require_scalar_type
+from impl.dispatch.vmap_rules import fronted, hide_at
 from impl.operators.reductions.distance_derivatives import of_cdist_backward, of_pdist_backward
+from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor
 
 # -- kernels ------------------------------------------------------------------------------------
@@ -103,6 +105,18 @@ def cdist_forward(x1: Array, x2: Array, p) -> Array:
 def cdist_backward(grad_output: Array, x1: Array, x2: Array, p, cdist: Array) -> Array:
     require_scalar_type(grad_output, x1.dtype)
     return _gradient(grad_output, x1, x2, p, cdist)
+
+
+@cdist_backward.batches
+def _of_first_example(args, level):
+    """Where the cotangent alone is batched, every example has the gradient of the first one, as by
+    ATen's rule, which counts the batch of the rows (`cdist_backward_batch_rule`)."""
+    grad_output, x1, x2, *settings = args
+    if is_at(x1, level) or is_at(x2, level) or not level.size:
+        return NotImplemented
+    first = tensor_ops.select(fronted(grad_output, level), 0, 0)
+    result = cdist_backward(first, x1, x2, *settings)
+    return hide_at(result.expand(level.size, *result._raw.shape), 0, level)
 
 
 def _turned(F, value):
