@@ -7,6 +7,7 @@ from collections import OrderedDict
 from itertools import chain
 from typing import Any
 
+from impl.core.method_names import part_of
 from impl.graph.hooks import RemovableHandle
 
 _KINDS = (
@@ -31,6 +32,7 @@ def register_optimizer_step_post_hook(hook) -> RemovableHandle:
     return RemovableHandle.add(_AFTER_ALL, hook)
 
 
+@part_of("Optimizer")
 class Hooked:
     """The part of an optimizer that registers hooks, and calls them around its class's `step`."""
 
