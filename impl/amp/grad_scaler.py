@@ -170,6 +170,7 @@ class GradScaler:
     def _adjust(self, scale, tracker) -> None:
         if not self._found:
             raise AssertionError("No inf checks were recorded prior to update.")
+        version, tracker = scale._storage.version, tracker.data
         if any(self._found.values()):
             scale.mul_(self._backoff_factor)
             tracker.fill_(0)
@@ -180,6 +181,8 @@ class GradScaler:
             grown = scale * self._growth_factor
             if grown.isfinite().item():
                 scale.copy_(grown)
+        # A kernel writes both tensors, which counts as one write, of the scale.
+        scale._storage.version = version + 1
 
     def _started(self, name: str) -> tuple[Any, Any]:
         if self._scale is None or self._growth_tracker is None:

@@ -8,6 +8,13 @@ from impl.core.registry import FUNCTIONS
 from impl.factories.creation.ranges import arange
 from impl.tensor.tensor import Tensor
 
+_NOT_ON_CPU = (
+    "batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+    "manually. They should be instantiated by functions like pack_sequence and "
+    "pack_padded_sequences in nn.utils.rnn. "
+    "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
+)
+
 
 class PackedSequence_(NamedTuple):
     """The fields of a packed sequence."""
@@ -22,7 +29,8 @@ class PackedSequence(PackedSequence_):
     """The elements of all sequences by time step, and the batch size of each step; the indices that
     sort the sequences by length, and those that undo it (torch.nn.utils.rnn.PackedSequence).
 
-    Raises AssertionError unless given data and batch sizes.
+    Raises AssertionError unless given data and batch sizes, AttributeError for batch sizes that are
+    no tensor, ValueError for those on another device.
     """
 
     def __new__(
@@ -34,6 +42,8 @@ class PackedSequence(PackedSequence_):
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
+        elif batch_sizes.device.type != "cpu":
+            raise ValueError(_NOT_ON_CPU)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs) -> PackedSequence:

@@ -5,8 +5,9 @@ torch has a method in the class that is named here, where that is not the layer 
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import Any
+
+from impl.core.method_names import rename
 
 _METHODS = {
     "__init__": {
@@ -39,7 +40,7 @@ def qualify(modules: Any) -> None:
     for method, owners in _METHODS.items():
         for owner, patterns in owners.items():
             for name in _numbered(patterns):
-                _rename(getattr(modules, name, None), method, f"{owner}.{method}")
+                rename(getattr(modules, name, None), method, f"{owner}.{method}")
     listed = {
         (method, name)
         for method, owners in _METHODS.items()
@@ -51,21 +52,8 @@ def qualify(modules: Any) -> None:
             found = getattr(layer, method, None)
             private = getattr(found, "__qualname__", "").startswith("_")
             if isinstance(layer, type) and (method, name) not in listed and private:
-                _rename(layer, method, f"{name}.{method}")
+                rename(layer, method, f"{name}.{method}")
 
 
 def _numbered(patterns: tuple[str, ...]) -> list[str]:
     return [pattern.format(n) for pattern in patterns for n in ("123" if "{}" in pattern else "1")]
-
-
-def _rename(layer: Any, method: str, qualified: str) -> None:
-    """Let a layer have a method of its own, equal to the one that it inherits but for its name."""
-    found = getattr(layer, method, None)
-    if not isinstance(found, FunctionType) or found.__qualname__ == qualified:
-        return
-    copy = FunctionType(
-        found.__code__, found.__globals__, method, found.__defaults__, found.__closure__
-    )
-    copy.__kwdefaults__, copy.__annotations__ = found.__kwdefaults__, found.__annotations__
-    copy.__doc__, copy.__qualname__ = found.__doc__, qualified
-    setattr(layer, method, copy)

@@ -7,7 +7,7 @@ from typing import Any
 from impl.core.grad_mode import enable_grad, no_grad
 from impl.core.registry import FUNCTIONS
 from impl.optim.line_search import strong_wolfe
-from impl.optim.optimizer import Optimizer
+from impl.optim.optimizer import Optimizer, require
 from impl.optim.options import check_option
 from impl.optim.update_rule import as_real
 from impl.tensor.tensor import Tensor
@@ -72,12 +72,21 @@ class LBFGS(Optimizer):
             start = end
 
     def step(self, closure):  # type: ignore[override]
-        """Run at most `max_iter` iterations; returns the loss before the first."""
+        """Run at most `max_iter` iterations; returns the loss before the first.
+
+        Raises AssertionError if groups have been added, KeyError for an option that is missing.
+        """
+        groups = len(self.param_groups)
+        if groups != 1:
+            raise AssertionError(f"Expected exactly one param_group, but got {groups}")
         with no_grad():
-            return self._step(enable_grad()(closure))
+            closure = enable_grad()(closure)
+            return self._step(closure) if self._params else closure()
 
     def _step(self, closure):
         group = self.param_groups[0]
+        require(group, "lr max_iter max_eval tolerance_grad tolerance_change line_search_fn")
+        require(group, "history_size")
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)

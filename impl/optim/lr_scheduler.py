@@ -38,21 +38,35 @@ def _functions(optimizer, lr_lambda) -> list:
     return list(lr_lambda)
 
 
-class LambdaLR(LRScheduler):
-    """γₜ = γ₀ · f(t), with one function `lr_lambda` for all groups or one for each."""
+class _FunctionSchedule(LRScheduler):
+    """Base of the schedules with functions of the epoch."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1) -> None:
+        self.optimizer = optimizer
         self.lr_lambdas = _functions(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """The attributes without the optimizer; of `lr_lambdas`, only callable objects' own."""
-        return super().state_dict() | {"lr_lambdas": [saved_callable(f) for f in self.lr_lambdas]}
+        state = super().state_dict()
+        del state["lr_lambdas"]
+        return state | {"lr_lambdas": [saved_callable(f) for f in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
-        for function, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
-            load_callable(function, saved)
+        """Set the attributes to those that `state_dict` returned, also those of callable objects.
+
+        Raises KeyError without the entry of these objects, IndexError if it has too many.
+        """
+        saved = state_dict.pop("lr_lambdas")
+        super().load_state_dict(state_dict)
+        state_dict["lr_lambdas"] = saved
+        for i, attributes in enumerate(saved):
+            if attributes is not None:
+                load_callable(self.lr_lambdas[i], attributes)
+
+
+class LambdaLR(_FunctionSchedule):
+    """γₜ = γ₀ · f(t), with one function `lr_lambda` for all groups or one for each."""
 
     def get_lr(self) -> list:
         self._check_within_step()
@@ -60,7 +74,7 @@ class LambdaLR(LRScheduler):
         return [base * function(self.last_epoch) for function, base in pairs]
 
 
-class MultiplicativeLR(LambdaLR):
+class MultiplicativeLR(_FunctionSchedule):
     """γₜ = γₜ₋₁ · f(t), with one function `lr_lambda` for all groups or one for each.
 
     Raises TypeError for an object that is not callable.

@@ -6,15 +6,15 @@ Notation as in `update_rules`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.factories.type_info import finfo
 from impl.functional import norm
+from impl.optim.kept_state import step_dtype
 from impl.optim.optimizer import Optimizer, differentiated, with_gradient
 from impl.optim.sparse_rules import refuse_sparse
-from impl.optim.update_rule import step_dtype
 from impl.tensor.tensor import Tensor
 
 
@@ -38,6 +38,10 @@ class Adafactor(Optimizer):
 
     __module__ = "impl.optim"
     _computed_in_tensors = ("lr",)
+    _read_before = "eps"
+    _read_after = "d lr beta2_decay weight_decay foreach maximize"
+    _added_options: ClassVar[dict[str, Any]] = {"foreach": None}
+    _numbers_in_tensors = ("step",)
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
                  *, foreach=None, maximize=False):  # fmt: skip
@@ -62,14 +66,17 @@ class Adafactor(Optimizer):
             state["variance"] = FUNCTIONS["zeros_like"](grad)
         return state
 
+    def _prepare(self, group) -> None:
+        _least, _smallest = group["eps"]  # a number, from another optimizer, is refused first
+        for param in with_gradient(group):
+            _refuse_complex("Adafactor", param)
+            refuse_sparse("Adafactor", param)
+            if not self.state[param]:
+                self.state[param].update(self._begin(param._own_grad))
+
     def _update(self, group) -> None:
         lr, decay, d = group["lr"], group["weight_decay"], group["d"]
         least, smallest = group["eps"]
-        refuse_sparse("Adafactor", group)
-        for param in with_gradient(group):
-            _refuse_complex("Adafactor", param)
-            if not self.state[param]:
-                self.state[param].update(self._begin(param._own_grad))
         for param, grad in differentiated(group):
             state = self.state[param]
             if least is None:  # that of the first parameter, for all of the group
@@ -124,6 +131,8 @@ class Muon(Optimizer):
 
     __module__ = "impl.optim"
     _computed_in_tensors = ("lr",)
+    _read_before = "lr weight_decay momentum"
+    _read_after = "nesterov ns_coefficients eps ns_steps adjust_lr_fn"
 
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5,
@@ -144,16 +153,17 @@ class Muon(Optimizer):
                         f"{param.size()}"
                     )
 
-    def _update(self, group) -> None:
-        lr, momentum = group["lr"], group["momentum"]
-        refuse_sparse("Muon", group)
-        given = with_gradient(group)
-        for param in given:
+    def _prepare(self, group) -> None:
+        for param in with_gradient(group):
             _refuse_complex("Muon", param)
+            refuse_sparse("Muon", param)
             if "momentum_buffer" not in self.state[param]:
                 zeros = FUNCTIONS["zeros_like"](param._own_grad)
                 self.state[param]["momentum_buffer"] = zeros
-        for param in given:
+
+    def _update(self, group) -> None:
+        lr, momentum = group["lr"], group["momentum"]
+        for param in with_gradient(group):
             grad = param._own_grad
             buffer = self.state[param]["momentum_buffer"].lerp_(grad, 1 - momentum)
             update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer

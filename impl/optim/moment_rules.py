@@ -6,6 +6,7 @@ Notation and order of operations as in `update_rules`.
 from __future__ import annotations
 
 from operator import itemgetter
+from typing import Any, ClassVar
 
 from impl.core.registry import FUNCTIONS
 from impl.optim.update_rule import Kept, UpdateRule, one
@@ -32,6 +33,21 @@ class Adam(UpdateRule):
         Kept("exp_avg_sq"),
         Kept("max_exp_avg_sq", only_if=itemgetter("amsgrad")),
     )
+    _read_before = "betas"
+    _read_at_begin = "fused capturable"
+    _read_after = (
+        "amsgrad lr weight_decay eps maximize foreach capturable differentiable fused "
+        "decoupled_weight_decay"
+    )
+    _added_options: ClassVar[dict[str, Any]] = {
+        "amsgrad": False,
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "fused": None,
+    }
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  amsgrad=False, *, foreach=None, maximize=False, capturable=False,
@@ -54,7 +70,13 @@ class Adam(UpdateRule):
                 raise ValueError(_TENSOR.format(f"betas[{i}]"))
             if isinstance(beta, Tensor) and beta.numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")
-        return settings | {"betas": tuple(betas)}
+        return settings | {"betas": tuple(map(_without_dims, betas))}
+
+    def _check_begun(self, group, state) -> None:
+        if group["differentiable"] and state["step"].requires_grad:
+            raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+        if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
+            raise RuntimeError(_TENSOR.format("lr"))
 
     def _update(self, group) -> None:
         lr, eps = group["lr"], group["eps"]
@@ -80,6 +102,11 @@ class Adam(UpdateRule):
             param.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / correction).add_(eps), value=-step_size)
 
 
+def _without_dims(beta):
+    """A tensor of one element without its dimensions; a number as it is."""
+    return beta.squeeze() if isinstance(beta, Tensor) else beta
+
+
 class AdamW(Adam):
     """Adam with decoupled weight decay λ (I. Loshchilov and F. Hutter, ICLR 2019, algorithm 2).
 
@@ -91,6 +118,15 @@ class AdamW(Adam):
                  differentiable=False, fused=None):  # fmt: skip
         options = self._defaults(locals() | {"decoupled_weight_decay": True})
         UpdateRule.__init__(self, params, options)
+
+    def __setstate__(self, state) -> None:
+        """Take over the state of any optimizer; its weight decay is decoupled from then on.
+
+        Raises KeyError for the state of a parameter without a step count.
+        """
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True
 
 
 class NAdam(UpdateRule):
@@ -108,6 +144,20 @@ class NAdam(UpdateRule):
     _computed_in_tensors = ("lr",)
     _state = (Kept("mu_product", one), Kept("exp_avg"), Kept("exp_avg_sq"))
     _captured = "params, mu_products and state_steps", "params, mu_products, and state_steps"
+    _read_before = "betas"
+    _read_after = (
+        "lr weight_decay momentum_decay eps maximize decoupled_weight_decay foreach capturable "
+        "differentiable"
+    )
+    _added_options: ClassVar[dict[str, Any]] = {
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+    }
+    _numbers_in_tensors = ("step", "mu_product")
+    _read_of_state = "exp_avg exp_avg_sq mu_product"
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
@@ -153,6 +203,17 @@ class RAdam(UpdateRule):
     )
     _checked = "lr eps betas weight_decay"
     _state = (Kept("exp_avg"), Kept("exp_avg_sq"))
+    _read_before = "betas"
+    _read_after = (
+        "lr weight_decay eps maximize foreach capturable differentiable decoupled_weight_decay"
+    )
+    _added_options: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "capturable": False,
+    }
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
@@ -187,6 +248,7 @@ class Adamax(UpdateRule):
     _checked = "lr eps betas weight_decay"
     _computed_in_tensors = ("lr",)
     _state = (Kept("exp_avg"), Kept("exp_inf"))
+    _read_before = "betas eps lr weight_decay foreach maximize differentiable capturable"
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
                  *, maximize=False, differentiable=False, capturable=False):  # fmt: skip

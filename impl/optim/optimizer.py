@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
-from impl.core.dtypes import FLOATING
+from impl.core.dtypes import FLOATING, float32
 from impl.core.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 from impl.factories.type_info import typename
+from impl.optim.kept_state import complete
 from impl.optim.optimizer_hooks import (
     Hooked,
     register_optimizer_step_post_hook,
@@ -37,6 +39,13 @@ class Optimizer(Hooked):
 
     #: Options that a step takes as tensors where they are given so.
     _computed_in_tensors: tuple[str, ...] = ()
+    #: Options that a step reads before and after it begins the state of a group, in this order.
+    _read_before = ""
+    _read_after = ""
+    #: Options that older versions did not have, with the values that saved groups get for them.
+    _added_options: ClassVar[dict[str, Any]] = {}
+    #: Entries of a parameter's state that older versions saved as numbers.
+    _numbers_in_tensors: tuple[str, ...] = ()
 
     def __init__(self, params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -67,9 +76,14 @@ class Optimizer(Hooked):
         return {name: getattr(self, name) for name in ("defaults", "state", "param_groups")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what `__getstate__` returned, now or in an older version.
+
+        Raises KeyError for the state of a parameter that lacks a number of this class.
+        """
         self.__dict__.update(state)
         self._init_hooks()
         self.defaults.setdefault("differentiable", False)
+        complete(self)
 
     def _check_parameter(self, param) -> None:
         """Raise TypeError for a parameter that is no tensor, ValueError for one that is no leaf."""
@@ -119,10 +133,20 @@ class Optimizer(Hooked):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
 
+    def __init_subclass__(cls, **options) -> None:
+        super().__init_subclass__(**options)
+        if "_update" in vars(cls) and "step" not in vars(cls):
+            cls.step = _step_of(cls)  # type: ignore[method-assign]
+
     def step(self, closure=None):
+        """Raise NotImplementedError: subclasses define a step."""
+        raise NotImplementedError
+
+    def _step_groups(self, closure=None):
         """Update the parameters that have gradients, with grad mode off unless differentiable.
 
-        Calls `closure` before, with grad mode on, and returns its result.
+        Calls `closure` before, with grad mode on, and returns its result. Raises KeyError for an
+        option that a group lacks.
         """
         loss = None
         with set_grad_enabled(self.defaults.get("differentiable", False)):
@@ -131,6 +155,9 @@ class Optimizer(Hooked):
                     loss = closure()
             for group in self.param_groups:
                 with self._uncounted(group):
+                    require(group, self._read_before)
+                    self._prepare(group)
+                    require(group, self._read_after)
                     self._update(as_numbers(group, self._computed_in_tensors))
         return loss
 
@@ -152,6 +179,10 @@ class Optimizer(Hooked):
             yield param
             kept = self.state.get(param, {})
             yield from (v for k, v in kept.items() if k != "step" and isinstance(v, Tensor))
+
+    def _prepare(self, group: dict[str, Any]) -> None:
+        """Begin the state of a group's parameters, one after the other, before any of them is
+        written. One that the optimizer refuses leaves the state of those before it."""
 
     def _update(self, group: dict[str, Any]) -> None:
         """Step the parameters of one group."""
@@ -222,11 +253,14 @@ class Optimizer(Hooked):
         state: defaultdict[Any, dict] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in params:
-                state[params[key]] = _cast(params[key], value)
+                kept = _group_of(key, state_dict["param_groups"])
+                state[params[key]] = _cast(params[key], value, kept)
             else:
                 state[key] = value
         for group, other in pairs:
             other["params"] = group["params"]
+            if "param_names" in group:
+                other.setdefault("param_names", group["param_names"])
         self.__setstate__({"state": state, "param_groups": saved})
         for after in self._optimizer_load_state_dict_post_hooks.values():
             after(self)
@@ -239,6 +273,23 @@ class Optimizer(Hooked):
         return f"{type(self).__name__} ({text})"
 
 
+def _step_of(cls: type) -> Any:
+    """The `step` of a class that updates groups, with the name of the class in messages."""
+
+    def run(self, closure=None):
+        return self._step_groups(closure)
+
+    run.__name__, run.__qualname__ = "step", f"{cls.__name__}.step"
+    run.__doc__ = Optimizer._step_groups.__doc__
+
+    @functools.wraps(run)
+    def step(*args, **kwargs):
+        args[0]  # IndexError, where a hook has replaced the arguments by none
+        return run(*args, **kwargs)
+
+    return step
+
+
 def with_gradient(group: dict[str, Any]) -> list[Tensor]:
     """The parameters of a group that have a gradient. A step begins the state of all of them before
     it writes to the first."""
@@ -248,24 +299,39 @@ def with_gradient(group: dict[str, Any]) -> list[Tensor]:
 def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
     for param in with_gradient(group):
-        yield param, -param._own_grad if group["maximize"] else param._own_grad
+        yield param, -param._own_grad if group.get("maximize") else param._own_grad
 
 
-def _cast(param: Tensor, value, key=None):
-    """The value with its tensors in the parameter's dtype, except step counts."""
+def require(held: dict[str, Any], names: str) -> None:
+    """Raise KeyError for the first of these names that a group, or a state, does not hold."""
+    for name in names.split():
+        held[name]
+
+
+def _group_of(number, groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """The saved group with the parameter of this number."""
+    return next((group for group in groups if number in group["params"]), {})
+
+
+def _cast(param: Tensor, value, group: dict[str, Any], key=None):
+    """The value with its tensors in the parameter's dtype, except step counts, which are in float32
+    where the saved group is that of a kernel that takes them as such."""
     if isinstance(value, Tensor):
+        if key == "step" and (group.get("capturable") or group.get("fused")):
+            return value.to(float32)
         floating = param.dtype.category == FLOATING
         return value.to(param.dtype) if floating and key != "step" else value
     if isinstance(value, dict):
-        return {k: _cast(param, v, k) for k, v in value.items()}
+        return {k: _cast(param, v, group, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return type(value)(_cast(param, v) for v in value)  # type: ignore[call-arg]
+        return type(value)(_cast(param, v, group) for v in value)  # type: ignore[call-arg]
     return value
 
 
 def as_numbers(group: dict[str, Any], in_tensors: tuple[str, ...] = ()) -> dict[str, Any]:
     """A group with numbers for options that are tensors, unless these are differentiated, or 0-dim
-    and among those that a step computes with `in_tensors`, in their own precision."""
+    and among those that a step computes with `in_tensors`, in their own precision. Tensors with
+    dimensions that are one of several numbers of an option stay, which most updates refuse."""
     kept = {"params", "param_names"}
     if not (group.get("fused") or group.get("foreach")):
         kept.update(name for name in in_tensors if getattr(group[name], "ndim", None) == 0)
@@ -274,7 +340,7 @@ def as_numbers(group: dict[str, Any], in_tensors: tuple[str, ...] = ()) -> dict[
 
 def _number(value):
     if isinstance(value, tuple):
-        return tuple(map(_number, value))
+        return tuple(v if getattr(v, "ndim", 0) else _number(v) for v in value)
     if isinstance(value, Tensor) and not (is_grad_enabled() and value.requires_grad):
         return value.item()
     return value

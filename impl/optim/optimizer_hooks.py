@@ -7,6 +7,7 @@ from collections import OrderedDict
 from itertools import chain
 from typing import Any
 
+from impl.core.method_names import part_of
 from impl.graph.hooks import RemovableHandle
 
 _KINDS = (
@@ -31,6 +32,7 @@ def register_optimizer_step_post_hook(hook) -> RemovableHandle:
     return RemovableHandle.add(_AFTER_ALL, hook)
 
 
+@part_of("Optimizer")
 class Hooked:
     """The part of an optimizer that registers hooks, and calls them around its class's `step`."""
 
@@ -57,9 +59,10 @@ class Hooked:
         """
 
         @functools.wraps(func)
-        def step(self, *args, **kwargs):
+        def step(*args, **kwargs):
+            self, *_ = args
             for hook in chain(_BEFORE_ALL.values(), self._optimizer_step_pre_hooks.values()):
-                changed = hook(self, (self, *args), kwargs)
+                changed = hook(self, args, kwargs)
                 if changed is None:
                     continue
                 if not isinstance(changed, tuple) or len(changed) != 2:
@@ -67,10 +70,10 @@ class Hooked:
                         f"{func} must return None or a tuple of (new_args, new_kwargs), but got "
                         f"{changed}."
                     )
-                (self, *args), kwargs = changed
-            result = func(self, *args, **kwargs)
+                args, kwargs = changed
+            result = func(*args, **kwargs)
             for hook in chain(self._optimizer_step_post_hooks.values(), _AFTER_ALL.values()):
-                hook(self, (self, *args), kwargs)
+                hook(self, args, kwargs)
             return result
 
         return step

@@ -10,15 +10,16 @@ from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.operators.sparse.construction import sparse_coo, sparse_coo_tensor
-from impl.optim.optimizer import Optimizer, differentiated, with_gradient
+from impl.optim.optimizer import Optimizer, differentiated, require, with_gradient
 from impl.optim.options import check_option
 from impl.tensor.tensor import Tensor
 
 
-def refuse_sparse(optimizer: str, group: dict[str, Any]) -> None:
-    """Raise RuntimeError if a parameter of the group has a sparse gradient, which the optimizer of
-    this name does not take."""
-    if any(param._own_grad.is_sparse for param in with_gradient(group)):
+def refuse_sparse(optimizer: str, param: Tensor) -> None:
+    """Raise RuntimeError if a parameter has a sparse gradient, which the optimizer of this name
+    does not take."""
+    gradient: Any = param._own_grad
+    if gradient.is_sparse:
         hint = ", please consider SparseAdam instead" if optimizer == "Adam" else ""
         raise RuntimeError(f"{optimizer} does not support sparse gradients{hint}")
 
@@ -60,7 +61,10 @@ class SparseAdam(Optimizer):
         if places:
             raise ValueError(f"{kind} params at indices {places}: SparseAdam {reason}")
 
-    def _update(self, group) -> None:
+    _read_before = "betas"
+    _read_after = "eps lr"
+
+    def _prepare(self, group) -> None:
         for param in with_gradient(group):
             if not param._own_grad.is_sparse:
                 raise RuntimeError(
@@ -70,7 +74,10 @@ class SparseAdam(Optimizer):
             if not state:
                 zeros_like = FUNCTIONS["zeros_like"]
                 state.update(step=0, exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
+            require(state, "exp_avg exp_avg_sq")
             state["step"] += 1
+
+    def _update(self, group) -> None:
         for param, grad in differentiated(group):
             grad = grad.coalesce()
             if grad._values().numel():

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from impl.core.dtypes import (
-    FLOATING,
-    REDUCED,
-    dtype,
-    float32,
-    float64,
-    get_default_dtype,
-    python_number,
-)
+from impl.core.dtypes import FLOATING, REDUCED, python_number
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.factories import creation
-from impl.optim.optimizer import Optimizer, differentiated, with_gradient
+from impl.optim.kept_state import step_dtype
+from impl.optim.optimizer import Optimizer, differentiated, require, with_gradient
 from impl.optim.options import check_option
 from impl.optim.sparse_rules import refuse_sparse
 from impl.tensor.tensor import Tensor
-
-
-def step_dtype() -> dtype:
-    """The dtype of step counts: float32, or float64 if that is the default dtype."""
-    return float64 if get_default_dtype() is float64 else float32
 
 
 def as_real(*tensors):
@@ -79,6 +67,17 @@ class UpdateRule(Optimizer):
     #: graphs, with `capturable`, and whether XLA is among these.
     _captured = "params and state_steps", "params and state_steps"
     _captured_by_xla = True, False
+    #: Options that are read where a state is begun.
+    _read_at_begin = "capturable"
+    #: The order in which the entries of a state are read, where it is not that of `_state`.
+    _read_of_state = ""
+    _added_options: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+    _numbers_in_tensors: tuple[str, ...] = ("step",)
     #: Whether gradients may be sparse.
     _takes_sparse = False
 
@@ -111,13 +110,34 @@ class UpdateRule(Optimizer):
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> None:
         """Fill the state of a parameter before its first step."""
+        require(group, self._read_at_begin)
         check_fused(group, param)
         state = self.state[param]
-        kind = float32 if group.get("fused") else step_dtype()
-        state["step"] = creation.tensor(0.0, dtype=kind)
+        state["step"] = creation.tensor(0.0, dtype=step_dtype(bool(group.get("fused"))))
         for name, first, only_if in self._state:
             if only_if is None or only_if(group):
                 state[name] = first(self, group, param)
+
+    def _kept(self, group: dict[str, Any]) -> list[str | None]:
+        """Names of the tensors in a state, None for those that this group does not keep."""
+        return [
+            name if only_if is None or only_if(group) else None for name, _, only_if in self._state
+        ]
+
+    def _prepare(self, group: dict[str, Any]) -> None:
+        named = next(kind for kind in type(self).__mro__ if "_options" in vars(kind))
+        for param in with_gradient(group):
+            if not self._takes_sparse:
+                refuse_sparse(named.__name__, param)
+            state = self.state[param]
+            if not state:
+                self._begin(group, param)
+            kept = [name for name in self._kept(group) if name is not None]
+            require(state, f"{self._read_of_state or ' '.join(kept)} step")
+            self._check_begun(group, state)
+
+    def _check_begun(self, group: dict[str, Any], state: dict[str, Any]) -> None:
+        """Raise RuntimeError for options of a group that do not go with a state."""
 
     def _each(self, group: dict[str, Any], lr=None, decay_real: bool = False) -> Iterator[tuple]:
         """Yield the terms of the formula for each parameter of the group that has a gradient.
@@ -127,15 +147,7 @@ class UpdateRule(Optimizer):
         pairs of real numbers, before the weight decay with `decay_real`, else after it. `lr` is the
         learning rate of a decoupled weight decay.
         """
-        names = [
-            name if only_if is None or only_if(group) else None for name, _, only_if in self._state
-        ]
-        if not self._takes_sparse:
-            named = next(kind for kind in type(self).__mro__ if "_options" in vars(kind))
-            refuse_sparse(named.__name__, group)
-        for param in with_gradient(group):
-            if not self.state[param]:
-                self._begin(group, param)
+        names = self._kept(group)
         for param, grad in differentiated(group):
             state = self.state[param]
             self._check_capture(group)

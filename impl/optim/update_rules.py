@@ -8,11 +8,12 @@ options are those of torch's signatures; `UpdateRule` documents the class attrib
 from __future__ import annotations
 
 from operator import itemgetter
+from typing import Any, ClassVar
 
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.optim import sparse_rules
-from impl.optim.optimizer import differentiated, with_gradient
+from impl.optim.optimizer import differentiated, require, with_gradient
 from impl.optim.update_rule import (
     Kept,
     UpdateRule,
@@ -34,6 +35,15 @@ class SGD(UpdateRule):
 
     _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
     _checked = ""  # see __init__
+    _read_after = "weight_decay momentum lr dampening nesterov maximize foreach fused"
+    _added_options: ClassVar[dict[str, Any]] = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
+    _numbers_in_tensors = ()
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  maximize=False, foreach=None, differentiable=False, fused=None):  # fmt: skip
@@ -49,14 +59,18 @@ class SGD(UpdateRule):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, self._defaults(locals()))
 
+    def _prepare(self, group) -> None:
+        for param in with_gradient(group):
+            require(group, "fused")
+            check_fused(group, param)
+            if group["momentum"] != 0:
+                self.state[param]  # begins empty
+
     def _update(self, group) -> None:
         momentum, lr = group["momentum"], group["lr"]
         if isinstance(lr, Tensor) and lr.ndim:
             lr = lr.squeeze()
-        given = with_gradient(group)
-        for param in given:
-            check_fused(group, param)
-        states = [self.state[param] if momentum != 0 else {} for param in given]
+        states = [self.state[param] if momentum != 0 else {} for param in with_gradient(group)]
         begun = []
         # There is no step count, and complex numbers stay complex.
         for state, (param, grad) in zip(states, differentiated(group), strict=True):
@@ -102,6 +116,14 @@ class Adagrad(UpdateRule):
     _state = (
         Kept("sum", lambda self, _, p: filled(p, self.defaults["initial_accumulator_value"])),
     )
+    _read_at_begin = "fused"
+    _read_after = "lr weight_decay lr_decay eps foreach maximize differentiable fused"
+    _added_options: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "fused": None,
+    }
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
                  eps=1e-10, foreach=None, *, maximize=False, differentiable=False,
@@ -110,6 +132,10 @@ class Adagrad(UpdateRule):
         for group in self.param_groups:
             for param in group["params"]:
                 self._begin(group, param)
+
+    def _prepare(self, group) -> None:
+        require(group, "fused" if with_gradient(group) else "")
+        super()._prepare(group)
 
     def _update(self, group) -> None:
         for step, param, grad, total in self._each(group):
@@ -131,6 +157,7 @@ class Adadelta(UpdateRule):
     _checked = "lr rho eps weight_decay"
     _state = (Kept("square_avg"), Kept("acc_delta"))
     _captured_by_xla = False, False
+    _read_before = "lr rho eps weight_decay foreach maximize differentiable capturable"
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
                  capturable=False, maximize=False, differentiable=False):  # fmt: skip
@@ -164,6 +191,14 @@ class RMSprop(UpdateRule):
         Kept("grad_avg", only_if=itemgetter("centered")),
     )
     _captured_by_xla = True, True
+    _read_after = (
+        "lr alpha eps weight_decay momentum centered foreach maximize differentiable capturable"
+    )
+    _added_options: ClassVar[dict[str, Any]] = {
+        "momentum": 0,
+        "centered": False,
+        **UpdateRule._added_options,
+    }
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
                  centered=False, capturable=False, foreach=None, maximize=False,
@@ -201,6 +236,8 @@ class Rprop(UpdateRule):
         Kept("step_size", lambda self, group, param: filled(param._own_grad, float(group["lr"]))),
     )
     _captured_by_xla = True, True
+    _read_before = "etas step_sizes foreach maximize"
+    _read_after = "differentiable capturable"
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
                  capturable=False, foreach=None, maximize=False,
@@ -247,6 +284,10 @@ class ASGD(UpdateRule):
     )
     _captured = ("params, mus, etas, and state_steps",) * 2
     _computed_in_tensors = ("lr",)
+    _read_after = "lambd lr t0 alpha weight_decay foreach maximize differentiable capturable"
+    _numbers_in_tensors = ("step", "eta", "mu")
+    _read_at_begin = ""
+    _read_of_state = "mu ax eta"
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
                  foreach=None, maximize=False, differentiable=False,

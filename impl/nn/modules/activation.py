@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from impl.core.registry import C
 from impl.nn import functional as F
@@ -20,11 +20,15 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None
     ) -> None:
+        self.num_parameters = num_parameters  # set here, so a module is refused
         super().__init__()
-        self.num_parameters = num_parameters
         self.init = init
         self.weight = empty_parameter(num_parameters, device=device, dtype=dtype)
-        constant_(self.weight, init)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the slopes to their initial value."""
+        constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
@@ -99,6 +103,8 @@ class _Hardtanh(_FunctionLayer):
 class _OfDim(_FunctionLayer):
     """Raises TypeError for a dimension that is neither an int nor None."""
 
+    _added_attributes: ClassVar[dict[str, Any]] = {"dim": None}
+
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
         dim = settings["dim"]
         if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
@@ -169,3 +175,4 @@ GLU = _layer("GLU", "glu", dim=-1, text=_DIM)
 Softmax = _of_dim("Softmax", "softmax", dim=None, text=_DIM)
 LogSoftmax = _of_dim("LogSoftmax", "log_softmax", dim=None, text=_DIM)
 Softmin = _layer("Softmin", "softmin", dim=None, text=_DIM)
+Softmin._added_attributes = _OfDim._added_attributes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn import init
@@ -21,6 +23,8 @@ class MultiheadAttention(Module):
     positive, AssertionError for a width that the number of heads does not divide.
     A. Vaswani et al., NeurIPS 2017.
     """
+
+    _added_attributes: ClassVar[dict[str, Any]] = {"_qkv_same_embed_dim": True}
 
     def __init__(
         self,
@@ -42,11 +46,11 @@ class MultiheadAttention(Module):
                 f"embed_dim={embed_dim} and num_heads={num_heads} instead"
             )
         super().__init__()
-        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
-        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
         same = self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        self.num_heads, self.dropout, self.batch_first = num_heads, dropout, batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
@@ -61,6 +65,7 @@ class MultiheadAttention(Module):
         for name in ("bias_k", "bias_v"):
             row = empty_parameter((1, 1, embed_dim), add_bias_kv, **factory)
             setattr(self, name, row)
+        self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:

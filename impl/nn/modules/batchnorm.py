@@ -137,6 +137,15 @@ class SyncBatchNorm(_BatchNorm):
         return result
 
 
+_UNTRACKED = (
+    "Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If "
+    "state_dict is a checkpoint saved before 0.4.0, this may be expected because {kind} does not "
+    "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
+    "running stats are actually needed, instead set track_running_stats=True in {kind} to enable "
+    "them. See the documentation of {kind} for details."
+)
+
+
 class _InstanceNorm(_NormBase):
     def __init__(
         self,
@@ -152,6 +161,17 @@ class _InstanceNorm(_NormBase):
     ) -> None:
         settings = num_features, eps, momentum, affine, track_running_stats, device, dtype
         super().__init__(*settings, bias=bias)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest) -> None:
+        if local_metadata.get("version") is None and not self.track_running_stats:
+            held = [f"{prefix}{name}" for name in ("running_mean", "running_var")]
+            held = [key for key in held if key in state_dict]
+            if held:
+                kind, names = type(self).__name__, " and ".join(f'"{key}"' for key in held)
+                rest[-1].append(_UNTRACKED.format(names=names, kind=kind))
+            for key in held:
+                del state_dict[key]
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def forward(self, input: Tensor) -> Tensor:
         batched = self._ndim + 2

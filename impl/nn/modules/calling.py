@@ -6,6 +6,7 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
+from impl.core.method_names import part_of
 from impl.graph.hooks import RemovableHandle
 from impl.nn.modules import global_hooks
 from impl.nn.modules.backward_hooks import BackwardHook, hook_last_node
@@ -15,6 +16,7 @@ from impl.tensor.tensor import Tensor
 _HOOKS = (
     "_backward_pre_hooks",
     "_backward_hooks",
+    "_is_full_backward_hook",
     "_forward_hooks",
     "_forward_hooks_with_kwargs",
     "_forward_hooks_always_called",
@@ -32,6 +34,7 @@ def _register(
     return handle
 
 
+@part_of("Module")
 class Calling:
     """The part of a module that registers hooks and calls them around `forward`."""
 
@@ -42,11 +45,12 @@ class Calling:
     _forward_hooks_always_called: OrderedDict[int, bool]
     _backward_pre_hooks: OrderedDict[int, Any]
     _backward_hooks: OrderedDict[int, Any]
-    _is_full_backward_hook: bool | None = None  # None without backward hooks
+    _is_full_backward_hook: bool | None  # None without backward hooks
 
     def _init_hooks(self) -> None:
         for name in _HOOKS:
-            object.__setattr__(self, name, OrderedDict())
+            made: Any = None if name == "_is_full_backward_hook" else OrderedDict()
+            object.__setattr__(self, name, made)
 
     def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
         """Call `hook(module, args)` before `forward`; it may return other arguments.

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from impl.core.method_names import owns_methods_of
 from impl.nn.modules.module import Module
 
 
@@ -33,7 +34,7 @@ class _Numbered(_Indexed):
     """A list of modules."""
 
     def _renumber(self, modules: Iterable[Module]) -> None:
-        self._modules = {str(i): module for i, module in enumerate(modules)}
+        self._modules = OrderedDict((str(i), module) for i, module in enumerate(modules))
 
     def __setattr__(self, name: str, value) -> None:
         if name == "_modules":
@@ -79,6 +80,7 @@ class _Numbered(_Indexed):
         return self
 
 
+@owns_methods_of(_Numbered, _Indexed)
 class Sequential(_Numbered):
     """Modules that are called in sequence (torch.nn.Sequential)."""
 
@@ -113,6 +115,10 @@ class Sequential(_Numbered):
             raise IndexError(f"Index out of range: {index}")
         super().insert(index + len(self) if index < 0 else index, module)
         return self
+
+    def extend(self, sequential: Iterable[Module]):
+        """Add modules at the end; returns the sequence."""
+        return super().extend(sequential)
 
     def __add__(self, other):
         return Sequential(*self, *self._added(other))
@@ -151,6 +157,7 @@ class Sequential(_Numbered):
         return input
 
 
+@owns_methods_of(_Numbered, _Indexed)
 class ModuleList(_Numbered):
     """A list of modules, without a forward (torch.nn.ModuleList)."""
 
@@ -173,7 +180,7 @@ class ModuleList(_Numbered):
         return super().extend(modules)
 
     def __add__(self, modules: Iterable[Module]):
-        return ModuleList([*self, *modules])
+        return ModuleList(itertools.chain(self, modules))
 
     def __iadd__(self, modules: Iterable[Module]):
         return self.extend(modules)
@@ -191,25 +198,27 @@ class ModuleList(_Numbered):
         return f"{name}(\n  " + "\n  ".join(lines) + "\n)" if lines else f"{name}()"
 
 
-def _pairs(kind: str, method: str, given) -> list[tuple]:
-    """Names with values, from a mapping or from pairs."""
+def _pairs(kind: type, method: str, given) -> Iterator[tuple]:
+    """Names with values, from a mapping, an object of the class `kind`, or from pairs.
+
+    Raises TypeError for any other type, ValueError for an element that is no pair.
+    """
     if not isinstance(given, Iterable):
         raise TypeError(
             f"{method} should be called with an iterable of key/value pairs, but got "
             f"{type(given).__name__}"
         )
-    if isinstance(given, (Mapping, _Keyed)):
-        return list(given.items())
-    pairs = []
+    if isinstance(given, (Mapping, kind)):
+        yield from given.items()  # type: ignore[attr-defined]
+        return
     for i, pair in enumerate(given):
-        element = f"{kind} update sequence element #{i}"
+        element = f"{kind.__name__} update sequence element #{i}"
         if not isinstance(pair, Iterable):
             raise TypeError(f"{element} should be Iterable; is{type(pair).__name__}")
         sequence: Any = pair  # a sequence too, or Python refuses it here
         if len(sequence) != 2:
             raise ValueError(f"{element} has length {len(sequence)}; 2 is required")
-        pairs.append((sequence[0], sequence[1]))
-    return pairs
+        yield sequence[0], sequence[1]
 
 
 class _Keyed(Module):
@@ -244,6 +253,7 @@ class _Keyed(Module):
         return value
 
 
+@owns_methods_of(_Keyed)
 class ModuleDict(_Keyed):
     """A dictionary of modules (torch.nn.ModuleDict)."""
 
@@ -268,7 +278,7 @@ class ModuleDict(_Keyed):
     def update(self, modules) -> None:
         """Add modules from a mapping or from pairs. Raises TypeError for any other type, ValueError
         for elements that are not pairs."""
-        for key, module in _pairs("ModuleDict", "ModuleDict.update", modules):
+        for key, module in _pairs(ModuleDict, "ModuleDict.update", modules):
             self[key] = module
 
     def values(self):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from impl.nn import functional as F
 from impl.nn.modules.families import by_dimension, nondefault
 from impl.nn.modules.linear import draw_like_linear
@@ -27,6 +29,7 @@ class _ConvNd(Module):
 
     _ndim: int
     transposed = False
+    _added_attributes: ClassVar[dict[str, Any]] = {"padding_mode": "zeros"}
 
     def _set_up(
         self, channels, geometry, groups: int, bias: bool, padding_mode: str, factory

@@ -10,6 +10,7 @@ from impl import __future__
 from impl.core.devices import check_device
 from impl.core.dtypes import COMPLEX, FLOATING
 from impl.core.grad_mode import no_grad
+from impl.core.method_names import part_of
 from impl.core.registry import FUNCTIONS, C
 from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
@@ -24,6 +25,7 @@ _COMPLEX = (
 )
 
 
+@part_of("Module")
 class Convertible:
     """The part of a module that converts its parameters and buffers."""
 
@@ -155,4 +157,12 @@ def _swap(parameter: Any, fn, name: str) -> None:
 def _converted(tensor: Tensor, place, target, format) -> Tensor:
     named = {} if format is None or tensor.dim() not in (4, 5) else {"memory_format": format}
     kept = not (tensor.is_floating_point() or tensor.is_complex())
-    return tensor.to(device=place, dtype=None if kept else target, **named)
+    try:
+        return tensor.to(device=place, dtype=None if kept else target, **named)
+    except NotImplementedError as error:
+        if not tensor.is_meta:
+            raise
+        raise NotImplementedError(
+            f"{error} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
+            "moving module from meta to a different device."
+        ) from None

@@ -20,13 +20,16 @@ def layer_class(bases: tuple[type, ...], name: str, text: str, /, **fields: Any)
     return type(name, bases, body)
 
 
-def by_dimension(base: type, name: str, text: str, ndims=(1, 2, 3), /, **fields) -> list[type[Any]]:
+def by_dimension(
+    bases: type | tuple[type, ...], name: str, text: str, ndims=(1, 2, 3), /, **fields
+) -> list[type[Any]]:
     """A class for each number of spatial dimensions, which it has as `_ndim`.
 
     The number replaces `{}` in `name`, the input's shape `{}` in `text`.
     """
+    bases = bases if isinstance(bases, tuple) else (bases,)
     return [
-        layer_class((base,), name.format(n), text.format(_SHAPES[n]), _ndim=n, **fields)
+        layer_class(bases, name.format(n), text.format(_SHAPES[n]), _ndim=n, **fields)
         for n in ndims
     ]
 

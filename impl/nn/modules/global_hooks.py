@@ -22,6 +22,7 @@ FORWARD_PRE: dict[int, ForwardHook] = {}
 FORWARD: dict[int, ForwardHook] = {}
 BACKWARD_PRE: dict[int, Any] = {}
 BACKWARD: dict[int, tuple[Any, bool]] = {}  # the hook, and whether it is a full backward hook
+_KINDS: set[bool] = set()  # of backward hooks, also of those that are removed
 REGISTRATION: dict[str, dict[int, Any]] = {"parameter": {}, "buffer": {}, "module": {}}
 
 
@@ -67,7 +68,8 @@ def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
 
 
 def _register_backward(hook, full: bool) -> RemovableHandle:
-    check_same_kind((kind for _, kind in BACKWARD.values()), full, "as a global Module hook")
+    check_same_kind(_KINDS, full, "as a global Module hook")
+    _KINDS.add(full)
     return RemovableHandle.add(BACKWARD, (hook, full))
 
 

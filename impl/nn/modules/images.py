@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from impl.nn import functional as F
 from impl.nn.modules.function_layer import layers_of
 from impl.nn.modules.module import Module
@@ -10,6 +12,8 @@ from impl.tensor.tensor import Tensor
 
 class Upsample(Module):
     """`functional.interpolate` as a layer (torch.nn.Upsample)."""
+
+    _added_attributes: ClassVar[dict[str, Any]] = {"recompute_scale_factor": True}
 
     def __init__(
         self,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from impl.core.registry import FUNCTIONS
 from impl.nn.modules.calling import Calling
@@ -38,6 +39,19 @@ __all__ = [
 ]
 
 
+# Hooks that modules of older versions do not have.
+_ADDED = (
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
 def _cannot_assign(value, target: str, expected: str) -> TypeError:
     return TypeError(f"cannot assign '{FUNCTIONS['typename'](value)}' {target} ({expected})")
 
@@ -62,6 +76,8 @@ class Module(Calling, Convertible, Stateful):
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
+    #: Attributes that modules of older versions do not have, with the values that they get.
+    _added_attributes: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, *args, **kwargs) -> None:
         if (args or kwargs) and not self.call_super_init:
@@ -74,11 +90,26 @@ class Module(Calling, Convertible, Stateful):
         set_attribute("_parameters", {})
         set_attribute("_buffers", {})
         set_attribute("_non_persistent_buffers_set", set())
-        set_attribute("_modules", {})
         self._init_hooks()
         self._init_state_hooks()
+        set_attribute("_modules", {})
         if self.call_super_init:
             super().__init__(*args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over the attributes that `__getstate__` returned, and add those that modules of
+        older versions lack."""
+        self.__dict__.update(state)
+        for name in _ADDED:
+            self.__dict__.setdefault(name, OrderedDict())
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        self.__dict__.setdefault("_is_full_backward_hook", None)
+        self.__dict__.setdefault("_backward_pre_hooks", OrderedDict())
+        for name, value in self._added_attributes.items():
+            self.__dict__.setdefault(name, value)
 
     def compile(self, *args, **kwargs) -> None:
         """Nothing: calls are not compiled (torch.nn.Module.compile)."""
@@ -208,7 +239,9 @@ class Module(Calling, Convertible, Stateful):
         self._check_name("module", name, self._modules)
         self._modules[name] = registered("module", self, name, module)
 
-    register_module = add_module
+    def register_module(self, name: str, module) -> None:
+        """Like `add_module`."""
+        self.add_module(name, module)
 
     def get_submodule(self, target: str) -> Module:
         """The submodule of a dotted name; this one for "". AttributeError if there is none."""

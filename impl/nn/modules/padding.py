@@ -18,6 +18,9 @@ class _PadNd(Module):
 
     def __init__(self, padding) -> None:
         super().__init__()
+        self._set_sides(padding)
+
+    def _set_sides(self, padding) -> None:
         sides = 2 * self._ndim
         self.padding = tuple(padding) if isinstance(padding, Iterable) else (padding,) * sides
 
@@ -34,8 +37,9 @@ class _ConstantPadNd(_PadNd):
     _mode = "constant"
 
     def __init__(self, padding, value: float) -> None:
-        super().__init__(padding)
+        Module.__init__(self)
         self.value = value
+        self._set_sides(padding)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
@@ -55,7 +59,10 @@ class _ZeroPadNd(_ConstantPadNd):
 ConstantPad1d, ConstantPad2d, ConstantPad3d = by_dimension(
     _ConstantPadNd, "ConstantPad{}d", "{} padded with a value"
 )
-ZeroPad1d, ZeroPad2d, ZeroPad3d = by_dimension(_ZeroPadNd, "ZeroPad{}d", "{} padded with zeros")
+ZeroPad1d, ZeroPad2d, ZeroPad3d = [
+    by_dimension((_ZeroPadNd, base), "ZeroPad{}d", "{} padded with zeros", (ndim,))[0]
+    for ndim, base in enumerate((ConstantPad1d, ConstantPad2d, ConstantPad3d), 1)
+]
 CircularPad1d, CircularPad2d, CircularPad3d = by_dimension(
     _PadNd, "CircularPad{}d", "{} padded from the other end", _mode="circular"
 )

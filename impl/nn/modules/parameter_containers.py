@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 
+from impl.core.method_names import owns_methods_of
 from impl.nn.modules.container import _Indexed, _Keyed, _pairs
 from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
@@ -78,6 +79,17 @@ class ParameterList(_Indexed):
         return self
 
 
+def _checked_key(key: str) -> str:
+    """A key. Raises TypeError unless it is a string."""
+    if not isinstance(key, str):
+        raise TypeError(
+            "Index given to ParameterDict cannot be used as a key as it is not a string (type "
+            f"is '{type(key).__name__}'). Open an issue on github if you need non-string keys."
+        )
+    return key
+
+
+@owns_methods_of(_Keyed)
 class ParameterDict(_Keyed):
     """A dictionary of parameters; tensors in it become parameters (torch.nn.ParameterDict)."""
 
@@ -87,20 +99,15 @@ class ParameterDict(_Keyed):
         self.update({} if parameters is None else parameters)
 
     def __getitem__(self, key: str):
-        return getattr(self, key)
+        return getattr(self, _checked_key(key))
 
     def __setitem__(self, key: str, value) -> None:
-        if not isinstance(key, str):
-            raise TypeError(
-                "Index given to ParameterDict cannot be used as a key as it is not a string (type "
-                f"is '{type(key).__name__}'). Open an issue on github if you need non-string keys."
-            )
-        self._keys[key] = None
-        setattr(self, key, _parameter(value))
+        self._keys[key] = None  # a key that is refused stays
+        setattr(self, _checked_key(key), _parameter(value))
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
-        delattr(self, key)
+        delattr(self, _checked_key(key))
 
     @property
     def _names(self):
@@ -114,6 +121,15 @@ class ParameterDict(_Keyed):
         joined.update(other)
         return joined
 
+    def __ror__(self, other: ParameterDict) -> ParameterDict:
+        joined = other.copy()
+        joined.update(self)
+        return joined
+
+    def __ior__(self, other: ParameterDict) -> ParameterDict:
+        self.update(other)
+        return self
+
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")
 
@@ -125,7 +141,7 @@ class ParameterDict(_Keyed):
 
         Raises TypeError for any other type, ValueError for elements that are not pairs.
         """
-        pairs = _pairs("ParameterDict", "ParametersDict.update", parameters)
+        pairs: Iterable = _pairs(ParameterDict, "ParametersDict.update", parameters)
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             pairs = sorted(pairs)
         for key, value in pairs:
@@ -137,11 +153,11 @@ class ParameterDict(_Keyed):
 
     def fromkeys(self, keys: Iterable[str], default=None) -> ParameterDict:
         """A new dictionary with `default` under all names."""
-        return ParameterDict([(key, default) for key in keys])
+        return ParameterDict((key, default) for key in keys)
 
     def get(self, key: str, default=None):
         """The parameter of a name, or `default`."""
-        return getattr(self, key) if key in self._keys else default
+        return self[key] if key in self._keys else default
 
     def setdefault(self, key: str, default=None):
         """The parameter of a name, which is set to `default` if there is none."""
@@ -150,14 +166,15 @@ class ParameterDict(_Keyed):
         return self[key]
 
     def popitem(self) -> tuple[str, object]:
-        """Remove the last parameter and return it with its name."""
-        key = next(reversed(self._keys))
+        """Remove the last parameter and return it with its name. KeyError if there is none."""
+        key, _ = self._keys.popitem()
+        self._keys[key] = None  # until `pop` has read the value
         return key, self.pop(key)
 
     def values(self):
         """The parameters."""
-        return [self[key] for key in self._keys]
+        return (self[key] for key in self._keys)
 
     def items(self):
         """The names with the parameters."""
-        return [(key, self[key]) for key in self._keys]
+        return ((key, self[key]) for key in self._keys)

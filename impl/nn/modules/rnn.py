@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from impl.core.registry import C
 from impl.dispatch.autocast import is_autocast_enabled
@@ -38,6 +38,7 @@ class RNNBase(_Recurrent):
     Raises TypeError and ValueError for settings of a wrong type or range.
     """
 
+    _added_attributes: ClassVar[dict[str, Any]] = {"proj_size": 0}
     _rank_text = ""  # continues the message about an input with another number of dimensions
 
     def __init__(

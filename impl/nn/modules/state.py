@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from impl import __future__
 from impl.core.grad_mode import no_grad
+from impl.core.method_names import part_of
 from impl.graph.hooks import RemovableHandle
 from impl.nn.parameter import Parameter, is_lazy
 from impl.tensor.tensor import Tensor
@@ -37,6 +38,7 @@ class _IncompatibleKeys(NamedTuple):
         return f"{type(self).__name__}({fields})"
 
 
+@part_of("Module")
 class Stateful:
     """The part of a module that saves and loads its state."""
 
@@ -51,7 +53,7 @@ class Stateful:
     _load_state_dict_post_hooks: dict[int, Any]
 
     def _init_state_hooks(self) -> None:
-        for name in ("pre_hooks", "hooks"):
+        for name in ("hooks", "pre_hooks"):
             object.__setattr__(self, f"_state_dict_{name}", OrderedDict())
         for name in ("pre_hooks", "post_hooks"):
             object.__setattr__(self, f"_load_state_dict_{name}", OrderedDict())
@@ -162,7 +164,7 @@ class Stateful:
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         keys = _IncompatibleKeys([], [])
         errors: list[str] = []
-        metadata = getattr(state_dict, "_metadata", {})
+        metadata = getattr(state_dict, "_metadata", None) or {}
         self._load(OrderedDict(state_dict), "", metadata, assign, keys, errors)
         if strict:
             for what, names in (

@@ -7,7 +7,7 @@ R. Xiong et al., ICML 2020.
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 from impl.backends.mha import get_fastpath_enabled
 from impl.core.registry import C
@@ -41,6 +41,7 @@ class _Layer(Module):
     """The parts of an encoder or decoder layer: attention, two linear maps, and their norms."""
 
     _norms: int
+    _added_attributes: ClassVar[dict[str, Any]] = {"activation": F.relu}
 
     def __init__(
         self,

@@ -1,0 +1,41 @@
+"""The state that an optimizer keeps: dtypes, and what files of older versions lack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.core.dtypes import dtype, float32, float64, get_default_dtype
+from impl.factories import creation
+from impl.tensor.tensor import Tensor
+
+
+def step_dtype(fused: bool = False) -> dtype:
+    """The dtype of step counts: float32, or float64 if that is the default dtype and the update is
+    not that of a fused kernel."""
+    return float64 if get_default_dtype() is float64 and not fused else float32
+
+
+def complete(optimizer) -> None:
+    """Add to the groups of an optimizer the options that they lack, and turn the numbers of its
+    states into tensors.
+
+    So `__setstate__` reads what older versions of the optimizer saved. Raises KeyError for a
+    state without a number that the optimizer keeps as a tensor.
+    """
+    if not optimizer._added_options:
+        return
+    for group in optimizer.param_groups:
+        for name, value in optimizer._added_options.items():
+            group.setdefault(name, value)
+        for param in group["params"]:
+            state = optimizer.state.get(param, {})
+            for name in optimizer._numbers_in_tensors if state else ():
+                _turn(state, name, group)
+
+
+def _turn(state: dict[str, Any], name: str, group: dict[str, Any]) -> None:
+    """Replace a number in the state of a parameter by a tensor of its value."""
+    value = state[name]
+    if not isinstance(value, Tensor):
+        value = float(value) if name == "step" else value
+        state[name] = creation.tensor(value, dtype=step_dtype(bool(group.get("fused"))))
