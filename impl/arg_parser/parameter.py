@@ -101,9 +101,9 @@ class Parameter:
         return self._accepts(value, self.size)
 
     def overriding(self, value) -> list:
-        """What of a value, which is in this parameter's place, takes the function over: of tensors
-        those that stand for tensors or in a list of sizes, of other objects those that do not fit
-        by themselves."""
+        """The value in this parameter's place, or the elements of the list, that take the function
+        over: tensors in the place of tensors or in a list of sizes, and other objects that do not
+        fit by themselves."""
         if isinstance(value, tuple | list) and self.kind in ("Tensor[]", "int[]", "SymInt[]"):
             found = [element for element in value if overrides(element)]
             if found:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from impl.core.dims import wrap_dim
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.generator import get_rng_state, set_rng_state
 from impl.func.levels import VmapLevel
 from impl.tensor.batched_tensor import batched, is_at, with_dim
@@ -129,10 +129,7 @@ def _joined(chunks: list, out_dims: Any) -> Any:
         raise TypeError("cat(): argument 'dim' must be int, not NoneType")
     columns = zip(*(leaves for leaves, _ in rows), strict=True)
     return tree_unflatten(
-        [
-            FUNCTIONS["cat"](list(column), place)
-            for column, place in zip(columns, places, strict=True)
-        ],
+        [C.cat(list(column), place) for column, place in zip(columns, places, strict=True)],
         spec,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories import creation
 from impl.factories.type_info import finfo
 from impl.functional import norm
@@ -59,7 +59,7 @@ class Adafactor(Optimizer):
             rows[-1] = columns[-2] = 1
             state |= {"row_var": grad.new_zeros(rows), "col_var": grad.new_zeros(columns)}
         else:
-            state["variance"] = FUNCTIONS["zeros_like"](grad)
+            state["variance"] = C.zeros_like(grad)
         return state
 
     def _update(self, group) -> None:
@@ -151,7 +151,7 @@ class Muon(Optimizer):
         for param in given:
             _refuse_complex("Muon", param)
             if "momentum_buffer" not in self.state[param]:
-                zeros = FUNCTIONS["zeros_like"](param._own_grad)
+                zeros = C.zeros_like(param._own_grad)
                 self.state[param]["momentum_buffer"] = zeros
         for param in given:
             grad = param._own_grad
@@ -175,7 +175,7 @@ def _orthogonalised(matrix: Tensor, coefficients, steps: int, eps: float) -> Ten
     result = matrix.bfloat16()
     result = result.T if tall else result
     result.div_(result.norm().clamp(min=eps))
-    addmm = FUNCTIONS["addmm"]
+    addmm = C.addmm
     for _ in range(steps):
         gram = result @ result.T
         result = addmm(result, addmm(gram, gram, gram, beta=b, alpha=c), result, beta=a)

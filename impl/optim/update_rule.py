@@ -17,7 +17,7 @@ from impl.core.dtypes import (
     get_default_dtype,
     python_number,
 )
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.core.state import STATE
 from impl.factories import creation
 from impl.optim.optimizer import Optimizer, differentiated, with_gradient
@@ -33,12 +33,12 @@ def step_dtype() -> dtype:
 
 def as_real(*tensors):
     """Views of complex tensors as pairs of real numbers; real tensors as they are."""
-    return [t if t is None or not t.is_complex() else FUNCTIONS["view_as_real"](t) for t in tensors]
+    return [t if t is None or not t.is_complex() else C.view_as_real(t) for t in tensors]
 
 
 def zeros(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
     """Initial value of a moving average."""
-    return FUNCTIONS["zeros_like"](param)
+    return C.zeros_like(param)
 
 
 def one(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def filled(like: Tensor, value) -> Tensor:
         value = complex(value, value)
     elif isinstance(value, np.generic):
         value = python_number(value)
-    return FUNCTIONS["full_like"](like, value)
+    return C.full_like(like, value)
 
 
 class Kept(NamedTuple):

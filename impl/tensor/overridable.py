@@ -190,10 +190,8 @@ def _asking_method(function, name: str):
     @functools.wraps(function)
     def method(self, *args, **named):
         values = (self, *args)
-        others = (
-            () if in_python else [v for v in (*args, *named.values()) if not isinstance(v, Tensor)]
-        )
-        asked = asked_for((self, *others))
+        others = () if in_python else (*args, *named.values())  # none of which may be a tensor
+        asked = asked_for((self, *(v for v in others if not isinstance(v, Tensor))))
         if asked is None:
             return function(self, *args, **named)
         public = getattr(Tensor, name)

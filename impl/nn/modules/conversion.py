@@ -10,7 +10,7 @@ from impl import __future__
 from impl.core.devices import check_device
 from impl.core.dtypes import COMPLEX, FLOATING
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS, C
+from impl.core.registry import C
 from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
 from impl.utils.swapping import swap_tensors
@@ -106,7 +106,7 @@ class Convertible:
 
     def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Replace all parameters and buffers by uninitialised memory on a device."""
-        return self._apply(lambda t: FUNCTIONS["empty_like"](t, device=device), recurse)
+        return self._apply(lambda t: C.empty_like(t, device=device), recurse)
 
 
 def _replaced(parameter: Tensor, fn) -> Tensor:
