@@ -90,6 +90,13 @@ def _mapped(
         positional, named = tree_unflatten(given, spec)
         results, shape = tree_flatten(func(*positional, **named))
         places = _broadcast(out_dims, shape)
+        for place in places or ():
+            if place is not None and not isinstance(place, int):
+                raise ValueError(
+                    f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
+                    "python collection of ints representing where in the outputs the vmapped "
+                    "dimension should appear."
+                )
         if places is None:
             raise ValueError(
                 f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
@@ -191,7 +198,7 @@ def _checked(begin: str, leaf: Any, dim: Any) -> int | None:
             f"dimensionality {leaf.dim()} so expected in_dim to satisfy "
             f"-{leaf.dim()} <= in_dim < {leaf.dim()}."
         )
-    return dim % leaf.dim()
+    return dim % leaf.dim() if dim < 0 else dim  # a bool stays one, which `size` refuses
 
 
 def _broadcast(dims: Any, spec: TreeSpec) -> list | None:
