@@ -15,12 +15,13 @@ from impl.core.devices import device
 from impl.core.dtypes import PYTHON_DTYPES, bool_, check_scalar, dtype, python_number
 from impl.core.memory_formats import layout, memory_format
 from impl.core.named_types import type_name
+from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.factories.creation import tensor
 from impl.factories.generator import Generator
 from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor, requires_grad
-from impl.tensor.torch_function import overrides
+from impl.tensor.torch_function import DisableTorchFunction, overrides
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 """The value of a parameter that was not given; no value of a caller is it."""
@@ -87,12 +88,31 @@ class Parameter:
         return f"{self.printed} {self.name} = {self.default_text}"
 
     def accepts(self, value) -> bool:
-        """Whether a value that was given fits."""
+        """Whether a value that was given fits, by itself or as one whose class takes over."""
+        if STATE.torch_function and self.overriding(value):
+            return True
+        return self._fits(value)
+
+    def _fits(self, value) -> bool:
         if value is None and self.nullable:
             return True
         if self._accepts is _is_tensor_list:
-            return _is_tensor_list(value, self.place) or overrides(value)
-        return self._accepts(value, self.size) or overrides(value)
+            return _is_tensor_list(value, self.place)
+        return self._accepts(value, self.size)
+
+    def overriding(self, value) -> list:
+        """The value in this parameter's place, or the elements of the list, that take the function
+        over: tensors in the place of tensors or in a list of sizes, and other objects that do not
+        fit by themselves."""
+        if isinstance(value, tuple | list) and self.kind in ("Tensor[]", "int[]", "SymInt[]"):
+            found = [element for element in value if overrides(element)]
+            if found:
+                return found
+        if self.kind == "object" or not overrides(value):
+            return []
+        if isinstance(value, Tensor):
+            return [value] if self.kind in ("Tensor", "Tensor|Number") else []
+        return [] if self._fits(value) else [value]
 
     def depends_on_value(self, value) -> bool:
         """Whether it takes more than the type of a value to say that it fits."""
@@ -123,9 +143,10 @@ def _default(text: str, kind: str):
 def is_int(value, size: int = 0) -> bool:
     """Whether a value passes for `int`: integers, NumPy's too, 0-dim integer tensors; no bool."""
     if isinstance(value, Tensor):
-        return _is_number_tensor(value) and not (
-            value.dtype.is_floating_point or value.dtype.is_complex or value.dtype is bool_
-        )
+        with DisableTorchFunction():
+            return _is_number_tensor(value) and not (
+                value.dtype.is_floating_point or value.dtype.is_complex or value.dtype is bool_
+            )
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -136,9 +157,10 @@ def is_index(value, size: int = 0) -> bool:
     if isinstance(value, int | np.integer):
         return True
     if isinstance(value, Tensor):
-        return value.numel() == 1 and not (
-            value.dtype.is_floating_point or value.dtype.is_complex or requires_grad(value)
-        )
+        with DisableTorchFunction():
+            return value.numel() == 1 and not (
+                value.dtype.is_floating_point or value.dtype.is_complex or requires_grad(value)
+            )
     try:
         operator.index(value)
     except TypeError:
@@ -159,7 +181,8 @@ def is_number(value, size: int = 0) -> bool:
 
 
 def _is_number_tensor(tensor: Tensor) -> bool:
-    return tensor.dim() == 0 and not requires_grad(tensor)
+    with DisableTorchFunction():
+        return tensor.dim() == 0 and not requires_grad(tensor)
 
 
 def _is_tensor(value, size: int) -> bool:
@@ -187,7 +210,7 @@ def _is_tensor_list(value, place: int) -> bool:
     if not isinstance(value, tuple | list):
         return False
     for position, element in enumerate(value):
-        if not isinstance(element, Tensor) and not overrides(element):
+        if not isinstance(element, Tensor):
             raise TypeError(
                 f"expected Tensor as element {position} in argument {place}, but got "
                 f"{type_name(element)}"
@@ -222,7 +245,9 @@ _CHECKS = {
         isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_DTYPES)
     ),
     "layout": _is_a(layout),
-    "device": lambda value, size: isinstance(value, device | str | bytes) or is_int(value),
+    "device": lambda value, size: (
+        isinstance(value, device | str | bytes) or (is_int(value) and not isinstance(value, Tensor))
+    ),
     "memory_format": _is_a(memory_format),
     "Generator": _is_a(Generator),
     "Storage": _is_a(Storage, TypedStorage),
@@ -238,10 +263,18 @@ _OVERFLOW = "Overflow when unpacking long long"
 
 
 def _int(value, parameter, function) -> int:
-    number = value if type(value) is int else operator.index(value)
+    number = value if type(value) is int else _index(value, parameter)
     if not in_64_bits(number):
         raise ValueError(_OVERFLOW)
     return number
+
+
+def _index(value, parameter) -> int:
+    """An object as an integer: its class is asked about `__index__` for `int`, not for `SymInt`."""
+    if parameter.kind == "int" or not isinstance(value, Tensor):
+        return operator.index(value)
+    with DisableTorchFunction():
+        return operator.index(value)
 
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
@@ -283,7 +316,12 @@ def _number(value, parameter, function):
 def _float(value, parameter, function):
     if isinstance(value, np.generic):
         return python_number(value)
-    return value.item() if isinstance(value, Tensor) else value
+    if not isinstance(value, Tensor):
+        return value
+    if parameter.kind == "float":  # a class is asked about its `__float__`
+        return float(value)
+    with DisableTorchFunction():
+        return value.item()
 
 
 def _tensors(value, parameter, function):

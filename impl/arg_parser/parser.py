@@ -18,7 +18,7 @@ from impl.core.warning import warn_once
 from impl.tensor import function_modes
 from impl.tensor.sparse_tensor import EXIST, SPARSE, SparseTensor
 from impl.tensor.tensor import Tensor
-from impl.tensor.torch_function import ask, overriding
+from impl.tensor.torch_function import ask, insert, overriding
 
 _CONTAINERS = (tuple, list, Size)
 _NUMPY_KEYWORDS = {other for names in NUMPY_NAMES.values() for other in names}
@@ -100,7 +100,10 @@ class ArgParser:
             owner = "TensorBase" if self.method else "torch"
             raise TypeError(f"{owner}.{self.name}() takes no {what}")
         signature, found = self.matched(rest, named)
-        taking = overriding((*own, *(v for p, v in found.items() if p.kind != "object")))
+        taking = overriding(own)
+        for parameter, value in found.items():
+            for element in parameter.overriding(value):
+                insert(taking, element)
         asked = taking if STATE.torch_function else []
         if asked or (STATE.function_modes and not self._takes_nothing_at_all):
             return ask(self.public, self._title(), asked or self._alone(own), args, named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
 from impl.arg_parser.parser import ArgParser, has_long, signatures
@@ -117,9 +118,10 @@ def _read_in_constructor(kind: type, texts: list[str]) -> None:
             construct(self, *args, **named)
         except TypeError:
             _, found = parser.matched(args, named)
-            if not named:
+            values = [p.converted(value, kind.__qualname__) for p, value in found.items()]
+            if not named and all(map(operator.is_, values, args)):
                 raise
-            construct(self, *found.values())  # keywords of an overload: device(device="cpu")
+            construct(self, *values)  # keywords of an overload, or an index that is a tensor
 
     kind.__init__ = __init__  # type: ignore[misc]
 

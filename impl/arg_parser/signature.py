@@ -6,6 +6,7 @@ import re
 
 from impl.arg_parser.parameter import MISSING, Parameter
 from impl.core.named_types import type_name
+from impl.tensor.torch_function import overrides
 
 _SEPARATOR = re.compile(r", (?![^(\[]*[)\]])")  # not within a default such as (-2, -1)
 
@@ -75,7 +76,7 @@ class Signature:
                 left -= 1
             else:
                 position += 1
-        if position < len(args):
+        if position < len(args) and not overrides(args[0]):  # of which sizes are asked alone
             raise self._extra_positional(args)
         if left:
             raise self._extra_keyword(args, named)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from impl.factories import creation
+from impl.core.registry import C
 from impl.tensor.tensor import Tensor
 
 STRICT = "This is not allowed in strict mode"
@@ -136,7 +136,7 @@ class FunctionalCall:
             if gradient is None:
                 if self.strict:
                     raise RuntimeError(product.missing.format(i))
-                gradient = creation.zeros_like(like[i])
+                gradient = C.zeros_like(like[i])
             elif self.strict and self.create_graph and not gradient.requires_grad:
                 raise RuntimeError(CONSTANT.format(product.of, i))
             result.append(gradient)

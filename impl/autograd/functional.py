@@ -23,9 +23,8 @@ from impl.autograd._functional import (
     unpacked,
 )
 from impl.core.grad_mode import enable_grad
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.engine.backward import grad
-from impl.factories import creation
 from impl.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -69,7 +68,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         v = application.input_vector(v)
         application.run()
         outputs = application.outputs
-        cotangents = tuple(creation.zeros_like(o, requires_grad=True) for o in outputs)
+        cotangents = tuple(C.zeros_like(o, requires_grad=True) for o in outputs)
         gradients = _gradients(outputs, application.inputs, cotangents, True)
         application.check(gradients, "gradient")
     grads = _gradients(gradients, cotangents, v, create_graph)
@@ -96,7 +95,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     application, v, jacobian = _differentiated("hvp", func, inputs, v, create_graph, strict)
     inputs = application.inputs
     with enable_grad():
-        cotangents = tuple(creation.zeros_like(t, requires_grad=True) for t in inputs)
+        cotangents = tuple(C.zeros_like(t, requires_grad=True) for t in inputs)
         twice = _gradients(jacobian, inputs, cotangents, True)
     grads = _gradients(twice, cotangents, v, create_graph)
     product = application.complete(grads, inputs, HVP)
@@ -208,11 +207,11 @@ def _rows(application: FunctionalCall, number: int) -> tuple[Tensor, ...]:
                         f"Output {number} of the user-provided function is independent of input "
                         f"{i}. {STRICT}."
                     )
-                gradient = creation.zeros_like(inputs[i])
+                gradient = C.zeros_like(inputs[i])
             elif application.strict and application.create_graph and not gradient.requires_grad:
                 raise RuntimeError(CONSTANT.format("jacobian", number))  # not `i`, as in torch
             rows[i].append(gradient)
-    stack = FUNCTIONS["stack"]
+    stack = C.stack
     return tuple(
         stack(r, dim=0).view(output.size() + t.size()) for r, t in zip(rows, inputs, strict=True)
     )
@@ -233,7 +232,7 @@ def _batched_rows(application: FunctionalCall) -> tuple[tuple[Tensor, ...], ...]
     columns = []
     for gradient, tensor in zip(grads, inputs, strict=True):
         if gradient is None:
-            gradient = creation.zeros_like(tensor).expand(sum(sizes), *tensor.shape)
+            gradient = C.zeros_like(tensor).expand(sum(sizes), *tensor.shape)
         pieces = gradient.split(sizes, dim=0)
         columns.append(
             [p.view(o.shape + tensor.shape) for p, o in zip(pieces, outputs, strict=True)]
@@ -269,7 +268,7 @@ def _forward_jacobian(func, inputs, vectorize: bool):
         tangents = [t.view_as(x) for t, x in zip(tangents, inputs, strict=True)]
         primals, pushed, many_outputs = _pushed(func, inputs, tangents)
         columns.append(pushed)
-    stack = FUNCTIONS["stack"]
+    stack = C.stack
     rows = []
     for i, primal in enumerate(primals):
         block = _columns([pushed[i] for pushed in columns], primal, stack)[:count]
@@ -299,7 +298,7 @@ def _pushed(func, inputs, tangents):
 
 def _columns(tangents: list, primal: Tensor, stack) -> Any:
     """The tangents of one output, stacked; None stands for zeros."""
-    zeros = creation.zeros_like(primal)
+    zeros = C.zeros_like(primal)
     if all(tangent is None for tangent in tangents):  # as a batched pass in torch
         return zeros.expand(len(tangents), *primal.shape)
     return stack([zeros if tangent is None else tangent for tangent in tangents])

@@ -6,6 +6,7 @@ import re
 from typing import NoReturn
 
 from impl.core.named_types import NamedType
+from impl.core.read_only import read_only
 from impl.core.state import STATE
 
 _LISTED = (
@@ -40,14 +41,20 @@ class device(metaclass=NamedType):
     """
 
     __module__ = "impl"
-    __slots__ = ("index", "type")
+    __slots__ = ("_index", "_type")
+    _torch_name = "torch.device"
 
-    type: str
-    index: int | None
+    @read_only
+    def type(self) -> str:
+        return self._type
+
+    @read_only
+    def index(self) -> int | None:
+        return self._index
 
     def __init__(self, type: str | bytes | device, index: int | None = None) -> None:
         if isinstance(type, device):
-            self.type, self.index = type.type, type.index
+            self._type, self._index = type.type, type.index
             return
         if isinstance(type, int):
             refuse_index(type)
@@ -57,7 +64,7 @@ class device(metaclass=NamedType):
             raise TypeError(f"device() received an invalid argument: {type!r}")
         if not type:
             raise RuntimeError("Device string must not be empty")
-        if index is not None and not isinstance(index, int):
+        if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
             raise TypeError(
                 "device(): argument 'index' (position 2) must be int, not "
                 + index.__class__.__name__
@@ -78,8 +85,8 @@ class device(metaclass=NamedType):
             )
         if index is not None:
             _check_index(index)
-        self.type = name
-        self.index = index if number is None else int(number)
+        self._type = name
+        self._index = index if number is None else int(number)
 
     def __eq__(self, other) -> bool:
         return isinstance(other, device) and (other.type, other.index) == (self.type, self.index)

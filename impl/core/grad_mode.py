@@ -199,6 +199,8 @@ class inference_mode(_Mode):
     def __new__(cls, mode=True):
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
 
+    _inference_mode_context: Any
+
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
@@ -206,10 +208,26 @@ class inference_mode(_Mode):
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
-        self._before = STATE.set_inference(self.mode, not self.mode, not self.mode)
+        self._inference_mode_context = _InferenceGuard(self.mode)
 
     def __exit__(self, *exc) -> None:
-        STATE.set_inference(*self._before)
+        self._inference_mode_context.restore()
+
+
+class _InferenceGuard:
+    """Inference mode from its making to `restore`, or to the end of its life (c10's
+    InferenceMode)."""
+
+    def __init__(self, mode: bool) -> None:
+        self._before: tuple | None = STATE.set_inference(mode, not mode, not mode)
+
+    def restore(self) -> None:
+        """Set the modes from before; nothing the second time."""
+        if self._before is not None:
+            STATE.set_inference(*self._before)
+            self._before = None
+
+    __del__ = restore
 
 
 # -- switches ---------------------------------------------------------------------------------

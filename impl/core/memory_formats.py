@@ -29,6 +29,9 @@ class memory_format(metaclass=NamedType):
         self._name = name
         self._rank = rank  # of the tensors it applies to, for the channels-last formats
 
+    def __reduce__(self) -> str:
+        return self._name  # a global of the public module
+
     def strides(self, shape) -> tuple[int, ...] | None:
         """The strides of a tensor of that shape; None for row-major.
 

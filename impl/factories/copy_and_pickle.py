@@ -105,7 +105,8 @@ def _with_copied_memory(self: Tensor, memo: dict) -> Tensor:
     made = self.new_empty([]) if overrides(self) else None
     if made is not None and type(made) is not type(self):
         raise RuntimeError(_NEW_EMPTY)
-    result = self.detach().clone() if self.is_sparse else _on_copied_memory(self, memo)
+    cloned = self.is_sparse or self.is_meta
+    result = self.detach().clone() if cloned else _on_copied_memory(self, memo)
     result._requires_grad = self._requires_grad
     return result if made is None else _put_into(made, result)
 
@@ -241,6 +242,8 @@ for _class, _name, _method in (
     (Tensor, "__deepcopy__", deep),
     (Tensor, "__reduce_ex__", reduced),
     (Storage, "__reduce__", _packed),
+    (Storage, "__copy__", lambda self: self.clone()),
+    (TypedStorage, "__copy__", lambda self: self.clone()),
     (layout, "__reduce__", lambda self: (_get_layout, (str(self),))),
 ):
     setattr(_class, _name, _method)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.func.levels import TangentsLevel
 from impl.func.mapping import mapped, vmap
 from impl.func.transforms import (
@@ -76,7 +76,7 @@ def _rows(pull: Callable, outputs: list, shape: Any, chunk_size: int | None) -> 
             chunks.append(tree_flatten(vmap(pull)(tree_unflatten(seeds, shape)))[0])
     if len(chunks) == 1:
         return chunks[0]
-    return [FUNCTIONS["cat"](list(column), 0) for column in zip(*chunks, strict=True)]
+    return [C.cat(list(column), 0) for column in zip(*chunks, strict=True)]
 
 
 def _standard_basis(tensors: list) -> list:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from impl.core import messages
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.creation import zeros_like
 from impl.factories.generator import Generator
 from impl.func.dual_levels import TracedLevel
@@ -63,7 +63,7 @@ class _Trace:
 def _own(pushed: Tensor, tangents: list) -> Tensor:
     """A derivative: a copy of a tangent that is given, as torch traces the identity."""
     if any(pushed is tangent for tangent in tangents):
-        return FUNCTIONS["empty_like"](pushed).copy_(pushed)
+        return C.empty_like(pushed).copy_(pushed)
     return pushed
 
 

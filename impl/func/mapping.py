@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from impl.core.dims import wrap_dim
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.generator import get_rng_state, set_rng_state
 from impl.func.levels import VmapLevel
 from impl.tensor.batched_tensor import batched, is_at, with_dim
@@ -90,6 +90,13 @@ def _mapped(
         positional, named = tree_unflatten(given, spec)
         results, shape = tree_flatten(func(*positional, **named))
         places = _broadcast(out_dims, shape)
+        for place in places or ():
+            if place is not None and not isinstance(place, int):
+                raise ValueError(
+                    f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
+                    "python collection of ints representing where in the outputs the vmapped "
+                    "dimension should appear."
+                )
         if places is None:
             raise ValueError(
                 f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
@@ -129,10 +136,7 @@ def _joined(chunks: list, out_dims: Any) -> Any:
         raise TypeError("cat(): argument 'dim' must be int, not NoneType")
     columns = zip(*(leaves for leaves, _ in rows), strict=True)
     return tree_unflatten(
-        [
-            FUNCTIONS["cat"](list(column), place)
-            for column, place in zip(columns, places, strict=True)
-        ],
+        [C.cat(list(column), place) for column, place in zip(columns, places, strict=True)],
         spec,
     )
 
@@ -194,7 +198,7 @@ def _checked(begin: str, leaf: Any, dim: Any) -> int | None:
             f"dimensionality {leaf.dim()} so expected in_dim to satisfy "
             f"-{leaf.dim()} <= in_dim < {leaf.dim()}."
         )
-    return dim % leaf.dim()
+    return dim % leaf.dim() if dim < 0 else dim  # a bool stays one, which `size` refuses
 
 
 def _broadcast(dims: Any, spec: TreeSpec) -> list | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.nn.modules.batchnorm import _BatchNorm
 from impl.nn.modules.module import Module
 from impl.nn.utils.stateless import called
@@ -80,7 +80,7 @@ def _stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
         flags = {tensor.requires_grad for tensor in tensors}
         if len(flags) > 1:
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
-        stacked = FUNCTIONS["stack"](tensors)
+        stacked = C.stack(tensors)
         result[name] = stacked.detach()._requiring_grad() if flags == {True} else stacked
     return result
 

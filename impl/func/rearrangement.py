@@ -11,7 +11,7 @@ import re
 import warnings
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.tensor.tensor import Tensor
 
 __all__ = ["rearrange"]
@@ -155,7 +155,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
     Raises ValueError for a wrong pattern, TypeError for a length that is no number, and
     DimensionBindError for lengths that do not fit.
     """
-    given: Any = tensor if isinstance(tensor, Tensor) else FUNCTIONS["stack"](tensor)
+    given: Any = tensor if isinstance(tensor, Tensor) else C.stack(tensor)
     left, right = _sides(pattern, axes_lengths)
     rest = _rest(left, given.dim())
     axes: list[str] = []  # one name for each axis of the split tensor

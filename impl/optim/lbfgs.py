@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from impl.core.grad_mode import enable_grad, no_grad
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.optim.line_search import strong_wolfe
 from impl.optim.optimizer import Optimizer, require
 from impl.optim.options import check_option
@@ -52,7 +52,7 @@ class LBFGS(Optimizer):
                 gradient = gradient.to_dense()
             (real,) = as_real(gradient.view(-1))
             parts.append(real.view(-1))
-        gradient = FUNCTIONS["cat"](parts, 0)
+        gradient = C.cat(parts, 0)
         return gradient.neg_() if self._maximizes else gradient
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories import creation
 from impl.factories.type_info import finfo
 from impl.functional import norm
@@ -63,7 +63,7 @@ class Adafactor(Optimizer):
             rows[-1] = columns[-2] = 1
             state |= {"row_var": grad.new_zeros(rows), "col_var": grad.new_zeros(columns)}
         else:
-            state["variance"] = FUNCTIONS["zeros_like"](grad)
+            state["variance"] = C.zeros_like(grad)
         return state
 
     def _prepare(self, group) -> None:
@@ -158,7 +158,7 @@ class Muon(Optimizer):
             _refuse_complex("Muon", param)
             refuse_sparse("Muon", param)
             if "momentum_buffer" not in self.state[param]:
-                zeros = FUNCTIONS["zeros_like"](param._own_grad)
+                zeros = C.zeros_like(param._own_grad)
                 self.state[param]["momentum_buffer"] = zeros
 
     def _update(self, group) -> None:
@@ -185,7 +185,7 @@ def _orthogonalised(matrix: Tensor, coefficients, steps: int, eps: float) -> Ten
     result = matrix.bfloat16()
     result = result.T if tall else result
     result.div_(result.norm().clamp(min=eps))
-    addmm = FUNCTIONS["addmm"]
+    addmm = C.addmm
     for _ in range(steps):
         gram = result @ result.T
         result = addmm(result, addmm(gram, gram, gram, beta=b, alpha=c), result, beta=a)

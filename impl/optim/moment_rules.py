@@ -8,7 +8,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.optim.update_rule import Kept, UpdateRule, one
 from impl.tensor.tensor import Tensor
 
@@ -88,7 +88,7 @@ class Adam(UpdateRule):
                 factor = -lr / (1 - beta1**step)
                 scale = (1 - beta2**step).sqrt() * factor
                 if group["amsgrad"]:
-                    largest = FUNCTIONS["maximum"](max_exp_avg_sq.clone(), exp_avg_sq)
+                    largest = C.maximum(max_exp_avg_sq.clone(), exp_avg_sq)
                     exp_avg_sq = max_exp_avg_sq.copy_(largest)
                 denom = (exp_avg_sq.sqrt() / scale).add_(eps / factor)
                 param.addcdiv_(exp_avg.clone(), denom)
@@ -97,7 +97,7 @@ class Adam(UpdateRule):
             step_size = lr / (1 - beta1**t)
             correction = (1 - beta2**t) ** 0.5
             if group["amsgrad"]:
-                FUNCTIONS["maximum"](max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
+                C.maximum(max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
                 exp_avg_sq = max_exp_avg_sq
             param.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / correction).add_(eps), value=-step_size)
 
@@ -261,8 +261,8 @@ class Adamax(UpdateRule):
             norm = grad.abs().add_(group["eps"])
             if group["differentiable"]:
                 pair = [exp_inf.mul_(beta2).unsqueeze(0), norm.unsqueeze_(0)]
-                exp_inf.copy_(FUNCTIONS["cat"](pair, 0).amax(0))
+                exp_inf.copy_(C.cat(pair, 0).amax(0))
             else:
-                FUNCTIONS["maximum"](exp_inf.mul_(beta2), norm, out=exp_inf)
+                C.maximum(exp_inf.mul_(beta2), norm, out=exp_inf)
             step_size = group["lr"] / (1 - beta1 ** step.item())
             param.addcdiv_(exp_avg, exp_inf, value=-step_size)

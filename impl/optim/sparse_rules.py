@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.operators.sparse.construction import sparse_coo, sparse_coo_tensor
 from impl.optim.optimizer import Optimizer, differentiated, require, with_gradient
 from impl.optim.options import check_option
@@ -72,7 +72,7 @@ class SparseAdam(Optimizer):
                 )
             state = self.state[param]
             if not state:
-                zeros_like = FUNCTIONS["zeros_like"]
+                zeros_like = C.zeros_like
                 state.update(step=0, exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
             require(state, "exp_avg exp_avg_sq")
             state["step"] += 1

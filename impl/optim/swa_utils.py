@@ -14,7 +14,7 @@ from typing import Any
 
 from impl.core.dtypes import int64
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.creation import tensor
 from impl.nn.modules.batchnorm import _BatchNorm
 from impl.nn.modules.module import Module
@@ -58,7 +58,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     @no_grad()
     def ema_update(ema_param_list, current_param_list, _) -> None:
         if _has_fractions(ema_param_list[0]):
-            FUNCTIONS["_foreach_lerp_"](ema_param_list, current_param_list, 1 - decay)
+            C._foreach_lerp_(ema_param_list, current_param_list, 1 - decay)
             return
         for average, current in zip(ema_param_list, current_param_list, strict=True):
             average.copy_(average * decay + current * (1 - decay))
@@ -83,7 +83,7 @@ def get_swa_multi_avg_fn() -> Callable:
     def swa_update(averaged_param_list, current_param_list, num_averaged) -> None:
         weight = 1 / (num_averaged + 1)
         if _has_fractions(averaged_param_list[0]):
-            FUNCTIONS["_foreach_lerp_"](averaged_param_list, current_param_list, weight)
+            C._foreach_lerp_(averaged_param_list, current_param_list, weight)
             return
         for average, current in zip(averaged_param_list, current_param_list, strict=True):
             average.add_((current - average) / (num_averaged + 1))

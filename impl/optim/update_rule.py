@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from impl.core.dtypes import FLOATING, REDUCED, python_number
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.core.state import STATE
 from impl.factories import creation
 from impl.optim.kept_state import step_dtype
@@ -21,12 +21,12 @@ from impl.tensor.tensor import Tensor
 
 def as_real(*tensors):
     """Views of complex tensors as pairs of real numbers; real tensors as they are."""
-    return [t if t is None or not t.is_complex() else FUNCTIONS["view_as_real"](t) for t in tensors]
+    return [t if t is None or not t.is_complex() else C.view_as_real(t) for t in tensors]
 
 
 def zeros(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
     """Initial value of a moving average."""
-    return FUNCTIONS["zeros_like"](param)
+    return C.zeros_like(param)
 
 
 def one(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ def filled(like: Tensor, value) -> Tensor:
         value = complex(value, value)
     elif isinstance(value, np.generic):
         value = python_number(value)
-    return FUNCTIONS["full_like"](like, value)
+    return C.full_like(like, value)
 
 
 class Kept(NamedTuple):

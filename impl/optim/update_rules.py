@@ -10,7 +10,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories import creation
 from impl.optim import sparse_rules
 from impl.optim.optimizer import differentiated, require, with_gradient
@@ -256,7 +256,7 @@ class Rprop(UpdateRule):
             if group["foreach"]:
                 # `prev` becomes the gradient: written, negated and corrected in place.
                 grad = prev.copy_(-grad).neg_() if group["maximize"] else prev.copy_(grad)
-                grad.copy_(FUNCTIONS["where"](factor.eq(shrink), 0, grad))
+                grad.copy_(C.where(factor.eq(shrink), 0, grad))
                 param.addcmul_(grad.sign(), step_size, value=-1)
                 continue
             grad = grad.clone()
@@ -309,5 +309,5 @@ class ASGD(UpdateRule):
                 else:
                     average.add_(param.sub(average).mul_(mu))
             t = step if group["foreach"] else step.item()  # so its dtype is not the default one
-            eta.copy_(FUNCTIONS["as_tensor"](lr / ((1 + lambd * lr * t) ** group["alpha"])))
+            eta.copy_(C.as_tensor(lr / ((1 + lambd * lr * t) ** group["alpha"])))
             mu.copy_(creation.tensor(1 / max(1, step.item() - group["t0"])))

@@ -39,16 +39,18 @@ def make_dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
 
 
 def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
-    """The primal, a view without tangent, and the tangent. Raises RuntimeError as `make_dual`."""
+    """The primal, a view without tangent, and the tangent. Raises RuntimeError for another level
+    than that of the tangent."""
     if not isinstance(dual, Tensor):
         raise TypeError(
             f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type_name(dual)}"
         )
-    if level != 0:
+    tangent = fw_grad(dual)
+    if level != 0 and tangent is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
     with hidden_levels():
         without = primal(dual)
-    return without, fw_grad(dual)
+    return without, tangent
 
 
 class CppFunction(Node):

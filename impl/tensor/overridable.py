@@ -185,15 +185,17 @@ def _is_misnamed(function, owner: type) -> bool:
 def _asking_method(function, name: str):
     signature = inspect.signature(function)
     alone = len(signature.parameters) == 1
+    in_python = name in _WRITTEN_IN_PYTHON
 
     @functools.wraps(function)
     def method(self, *args, **named):
         values = (self, *args)
-        asked = asked_for((*values, *named.values()))
+        others = () if in_python else (*args, *named.values())  # none of which may be a tensor
+        asked = asked_for((self, *(v for v in others if not isinstance(v, Tensor))))
         if asked is None:
             return function(self, *args, **named)
         public = getattr(Tensor, name)
-        if name not in _WRITTEN_IN_PYTHON:
+        if not in_python:
             return ask(public, f"torch.Tensor.{name}", asked or [self] * alone, values, named)
         given = signature.bind(self, *args, **named)
         given.apply_defaults()

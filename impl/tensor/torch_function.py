@@ -8,6 +8,7 @@ that torch writes in Python and the other methods of tensors by `impl.tensor.ove
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from types import NoneType
 from typing import Any
@@ -20,6 +21,7 @@ from impl.core.dtypes import FLOATING, dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.sizes import Size
 from impl.core.state import STATE
+from impl.core.warning import warn, warn_once
 from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.dispatching import DisabledHandler, note
 from impl.tensor.lazy_conj import LazyConjTensor
@@ -30,6 +32,10 @@ from impl.tensor.tensor import PLAIN, Tensor, _TensorMeta, blank, copy_fields
 # The classes that are looked at no further: they have no `__torch_function__` of a program.
 SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
 SILENT |= {device, dtype, Size, type, LazyConjTensor, SparseTensor, Batched, BatchedTensor}
+_PLAIN_METHOD = (
+    "Defining your `__torch_function__{} as a plain method is deprecated and will be an error in "
+    "future, please define it as a classmethod."
+)
 _NO_SUBCLASS = (
     "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
     "Make sure your class inherits from Tensor."
@@ -116,19 +122,24 @@ def ask(function, title: str, asked: list, args: tuple, named: dict):
     Raises TypeError where all of them return NotImplemented.
     """
     given = (args, named) if named else (args,)
+    _warn_of_plain_methods(asked, functools.partial(warn_once, _PLAIN_METHOD.format("`")))
     result = _answer(function, asked, given)
     if result is not NotImplemented:
         return result
     raise unanswered("__torch_function__", title, STATE.function_modes[-1:], asked)
 
 
+def _warn_of_plain_methods(asked: list, warning: Callable[[], None]) -> None:
+    """Warn of a `__torch_function__` that is bound to a value that is asked."""
+    for value in asked:
+        if getattr(value.__torch_function__, "__self__", None) is value:
+            warning()
+
+
 def unanswered(protocol: str, title: str, modes: tuple, asked: list) -> TypeError:
     """The error where the handlers of a mode and of classes have all returned NotImplemented."""
     lines = [f"  - mode object {mode!r}" for mode in modes]
-    lines += [
-        f"  - {'tensor subclass' if isinstance(value, Tensor) else 'object'} {type(value)!r}"
-        for value in asked
-    ]
+    lines += [f"  - tensor subclass {type(value)!r}" for value in asked]
     return TypeError(
         f"Multiple dispatch failed for '{title}'; all {protocol} handlers returned "
         "NotImplemented:\n\n" + "\n".join(lines) + "\n\nFor more information, try re-running with "
@@ -170,6 +181,9 @@ def handle_torch_function(
             handler = getattr(type(value), "__torch_function__", disabled)
             if handler is not disabled:
                 insert(asked, value)
+    _warn_of_plain_methods(
+        asked, functools.partial(warn, _PLAIN_METHOD.format(""), DeprecationWarning)
+    )
     result = _answer(public_api, asked, (args, kwargs))
     if result is not NotImplemented:
         return result

@@ -31,6 +31,7 @@ from impl.factories.creation.options import check_place, factory, flagged, liste
 from impl.factories.creation.placement import place_of
 from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor, new, new_constant
+from impl.tensor.torch_function import DisableTorchFunction
 
 
 def _new_constant(name: str, make):
@@ -99,9 +100,8 @@ def legacy_constructor(
         if isinstance(data, Storage):
             return new(np.empty(0, d.numpy)).set_(data)
         if isinstance(data, Tensor):
-            if data.dtype is not d and not any_dtype:
-                raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")
-            return tensor_ops.alias(data)
+            with DisableTorchFunction():
+                return _alias_of(data, d, any_dtype)
         if isinstance(data, tuple) and hasattr(data, "numel"):  # a torch.Size gives sizes
             return _uninitialised(data, d)
         if not hasattr(data, "__getitem__") or isinstance(data, np.generic):
@@ -110,6 +110,12 @@ def legacy_constructor(
     if not args:
         return new(np.empty(0, d.numpy))
     return _uninitialised(sizes_of(args), d)
+
+
+def _alias_of(data: Tensor, d: dtype, any_dtype: bool) -> Tensor:
+    if data.dtype is not d and not any_dtype:
+        raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")
+    return tensor_ops.alias(data)
 
 
 def _uninitialised(sizes, d: dtype) -> Tensor:

@@ -15,6 +15,7 @@ from impl.core.traced import reading_traced
 from impl.core.warning import warn_once
 from impl.kernels.casting import converted, in_range, overflow
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import DisableTorchFunction
 
 
 def _is_sequence(data) -> bool:
@@ -61,7 +62,8 @@ def _flatten(data, shape, depth: int, flat: list) -> None:
 
 def _scalar_dtype(value) -> dtype:
     if isinstance(value, Tensor):
-        return value.dtype
+        with DisableTorchFunction():
+            return value.dtype
     if isinstance(value, (np.generic, np.ndarray)):
         return BY_NUMPY[value.dtype]
     if isinstance(value, complex) and dtypes.get_default_dtype() is dtypes.bfloat16:

@@ -11,7 +11,7 @@ from impl.core.devices import check_device
 from impl.core.dtypes import COMPLEX, FLOATING
 from impl.core.grad_mode import no_grad
 from impl.core.method_names import part_of
-from impl.core.registry import FUNCTIONS, C
+from impl.core.registry import C
 from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
 from impl.utils.swapping import swap_tensors
@@ -108,7 +108,7 @@ class Convertible:
 
     def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Replace all parameters and buffers by uninitialised memory on a device."""
-        return self._apply(lambda t: FUNCTIONS["empty_like"](t, device=device), recurse)
+        return self._apply(lambda t: C.empty_like(t, device=device), recurse)
 
 
 def _replaced(parameter: Tensor, fn) -> Tensor:

@@ -6,10 +6,9 @@ import types
 
 from impl.core import messages
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS, C
+from impl.core.registry import C
 from impl.core.warning import deprecated, warn
 from impl.factories.creation import tensor as unpack_tensor
-from impl.operators.linalg.norms import vector_norm
 from impl.tensor.tensor import Tensor
 
 
@@ -35,11 +34,11 @@ def _get_total_norm(
         return unpack_tensor(0.0)
     _ = tensors[0].device  # torch groups the tensors by it
     if foreach is False:
-        norms = [vector_norm(t, norm_type) for t in tensors]
+        norms = [C.linalg_vector_norm(t, norm_type) for t in tensors]
     else:
-        norms = FUNCTIONS["_foreach_norm"](tensors, norm_type)
-    norms = FUNCTIONS["stack"](norms)
-    total = vector_norm(norms, norm_type)
+        norms = C._foreach_norm(tensors, norm_type)
+    norms = C.stack(norms)
+    total = C.linalg_vector_norm(norms, norm_type)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
@@ -46,7 +46,7 @@ def fuse_conv_bn_weights(
     """Weight and bias of a convolution that includes the normalisation after it; `transpose` if the
     weight's second dimension is that of the outputs."""
     of_weight, of_bias = conv_w.dtype, conv_w.dtype if conv_b is None else conv_b.dtype
-    like, zeros, ones = bn_rm, FUNCTIONS["zeros_like"], FUNCTIONS["ones_like"]
+    like, zeros, ones = bn_rm, C.zeros_like, C.ones_like
     bias = zeros(like) if conv_b is None else conv_b
     bn_w = ones(like) if bn_w is None else bn_w
     bn_b = zeros(like) if bn_b is None else bn_b
@@ -82,7 +82,7 @@ def fuse_linear_bn_weights(
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of a linear layer that includes the normalisation after it."""
     of_bias = linear_w.dtype if linear_b is None else linear_b.dtype
-    bias = FUNCTIONS["zeros_like"](bn_rm) if linear_b is None else linear_b
+    bias = C.zeros_like(bn_rm) if linear_b is None else linear_b
     scale = bn_w * (bn_rv + bn_eps).rsqrt()
     weight = linear_w * scale.unsqueeze(-1).to(dtype=linear_w.dtype)
     fused = ((bias - bn_rm) * scale + bn_b).to(dtype=of_bias)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS, C
+from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from impl.nn.modules.module import Module
@@ -36,13 +36,13 @@ def _is_orthogonal(matrix: Tensor) -> bool:
     rows, columns = matrix.size(-2), matrix.size(-1)
     kind = matrix.dtype
     precision = np.finfo(kind.numpy).eps
-    identity = FUNCTIONS["eye"](columns, dtype=kind)
-    return FUNCTIONS["allclose"](matrix.mH @ matrix, identity, atol=10.0 * rows * precision)
+    identity = C.eye(columns, dtype=kind)
+    return C.allclose(matrix.mH @ matrix, identity, atol=10.0 * rows * precision)
 
 
 def _orthogonalised(matrix: Tensor) -> Tensor:
     """Q of the QR decomposition of a tall matrix in which the diagonal of R is not negative."""
-    reflectors, factors = FUNCTIONS["geqrf"](matrix)
+    reflectors, factors = C.geqrf(matrix)
     result = householder_product(reflectors, factors)
     result *= reflectors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
     return result
@@ -83,13 +83,13 @@ class _Orthogonal(Module):
         X = X.tril()
         if rows != columns:
             blank = X.new_zeros(rows, rows - columns).expand(*X.shape[:-2], -1, -1)
-            X = FUNCTIONS["cat"]([X, blank], dim=-1)
+            X = C.cat([X, blank], dim=-1)
         skew = X - X.mH
         if self.orthogonal_map is _OrthMaps.matrix_exp:
-            result = FUNCTIONS["matrix_exp"](skew)
+            result = C.matrix_exp(skew)
         else:
-            identity = FUNCTIONS["eye"](rows, dtype=skew.dtype)
-            add = FUNCTIONS["add"]
+            identity = C.eye(rows, dtype=skew.dtype)
+            add = C.add
             result = solve(add(identity, skew, alpha=-0.5), add(identity, skew, alpha=0.5))
         return result if rows == columns else result[..., :columns]
 
@@ -113,12 +113,12 @@ class _Orthogonal(Module):
             return self._unreflected(tall, wide)
         rows, columns = tall.size(-2), tall.size(-1)
         if rows != columns:
-            more = FUNCTIONS["randn"](*tall.size()[:-2], rows, rows - columns, dtype=tall.dtype)
-            tall = _orthogonalised(FUNCTIONS["cat"]([tall, more], dim=-1))
+            more = C.randn(*tall.size()[:-2], rows, rows - columns, dtype=tall.dtype)
+            tall = _orthogonalised(C.cat([tall, more], dim=-1))
         else:
             tall = tall.clone() if _is_orthogonal(tall) else _orthogonalised(tall)
         self.base = tall
-        negative = FUNCTIONS["zeros_like"](Q)
+        negative = C.zeros_like(Q)
         negative.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return negative
 
@@ -128,7 +128,7 @@ class _Orthogonal(Module):
                 "It is not possible to assign to the matrix exponential or the Cayley "
                 "parametrizations when use_trivialization=False."
             )
-        reflectors, factors = FUNCTIONS["geqrf"](Q)
+        reflectors, factors = C.geqrf(Q)
         reflectors.diagonal(dim1=-2, dim2=-1).sign_()
         # A factor of zero means no reflection.
         reflectors.diagonal(dim1=-2, dim2=-1)[factors == 0.0] *= -1
@@ -176,7 +176,7 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return FUNCTIONS["_weight_norm"](weight_v, weight_g, self.dim)
+        return C._weight_norm(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor):
         return C.norm_except_dim(weight, 2, self.dim), weight
@@ -265,7 +265,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         # Clones, so that a second forward pass does not change saved tensors.
         u, v = self._u.clone(), self._v.clone()
-        return weight / FUNCTIONS["vdot"](u, matrix.mv(v))
+        return weight / C.vdot(u, matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value

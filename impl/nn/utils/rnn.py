@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from impl.core.dtypes import int64
-from impl.core.registry import FUNCTIONS, C, name_home
+from impl.core.registry import C, name_home
 from impl.factories.creation.from_data import as_tensor
 from impl.factories.creation.ranges import arange
 from impl.nn.packed_sequence import PackedSequence, invert_permutation
@@ -38,7 +38,7 @@ def pack_padded_sequence(
         lengths = as_tensor(lengths, dtype=int64)
     order = None
     if not enforce_sorted:
-        lengths, order = FUNCTIONS["sort"](lengths, descending=True)
+        lengths, order = C.sort(lengths, descending=True)
         input = input.index_select(0 if batch_first else 1, order)
     data, sizes = C._pack_padded_sequence(input, lengths, batch_first)
     return PackedSequence(data, sizes, order, None)
@@ -61,7 +61,7 @@ def pad_packed_sequence(
                 f"but got total_length={total_length} and max sequence length being {length}"
             )
         length = total_length
-    padded, lengths = FUNCTIONS["_pad_packed_sequence"](
+    padded, lengths = C._pad_packed_sequence(
         sequence.data, sequence.batch_sizes, batch_first, padding_value, length
     )
     order = sequence.unsorted_indices

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
@@ -49,7 +49,7 @@ class SpectralNorm:
                     u = F.normalize(matrix.mv(v), dim=0, eps=self.eps, out=u)
                 # Clones, so that a second call does not change saved tensors.
                 u, v = u.clone(), v.clone()
-        return weight / FUNCTIONS["dot"](u, matrix.mv(v))
+        return weight / C.dot(u, matrix.mv(v))
 
     def remove(self, module: Module) -> None:
         """Make the weight a parameter again."""
@@ -99,9 +99,9 @@ class _Upgraded:
             original, u = state_dict[f"{key}_orig"], state_dict[f"{key}_u"]
             sigma = (original / state_dict.pop(key)).mean()
             matrix = hook.reshape_weight_to_matrix(original)
-            inverse = FUNCTIONS["pinverse"](matrix.t().mm(matrix))
+            inverse = C.pinverse(matrix.t().mm(matrix))
             v = multi_dot([inverse, matrix.t(), u.unsqueeze(1)]).squeeze(1)
-            state_dict[f"{key}_v"] = v.mul_(sigma / FUNCTIONS["dot"](u, matrix.mv(v)))
+            state_dict[f"{key}_v"] = v.mul_(sigma / C.dot(u, matrix.mv(v)))
 
 
 def spectral_norm(

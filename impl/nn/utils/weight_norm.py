@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from impl.core.registry import FUNCTIONS, C
+from impl.core.registry import C
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
 from impl.nn.utils.norm_hooks import refuse_lazy, refuse_second, remove
@@ -24,7 +24,7 @@ class WeightNorm:
     def compute_weight(self, module: Module) -> Any:
         """The direction, scaled to the norms."""
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")
-        return FUNCTIONS["_weight_norm"](v, g, self.dim)
+        return C._weight_norm(v, g, self.dim)
 
     def remove(self, module: Module) -> None:
         """Make the weight a parameter again."""

@@ -16,7 +16,7 @@ from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
 from impl.tensor import forward_grad
 from impl.tensor.overridable import OPERATORS
-from impl.tensor.tensor import DISPATCHING, Tensor, new
+from impl.tensor.tensor import Tensor, new
 from impl.tensor.torch_function import ask, asked_for, asking, overrides
 
 _OPERANDS = (Tensor, bool, int, float, complex)
@@ -41,8 +41,8 @@ _ASKED_FOR = {
 
 
 def binary(call, name: str, operands=_OPERANDS):
-    """Define a dunder method that returns NotImplemented for operands of an unknown type, and where
-    the classes of the operands do so (`__torch_function__`)."""
+    """Define a dunder method that returns NotImplemented for operands of an unknown type, where the
+    classes of the operands do so (`__torch_function__`), and for a TypeError of whatever runs."""
 
     numbers = operands is not Tensor
     usual = _USUAL if numbers else {Tensor}
@@ -55,11 +55,12 @@ def binary(call, name: str, operands=_OPERANDS):
                 other = python_number(other)
             if not isinstance(other, operands):
                 return NotImplemented
-            if type(self) in DISPATCHING or type(other) in DISPATCHING:
-                return _answered(call, self, other)
         if type(other) is int:
             check_scalar(other)
-        return call(self, other)
+        try:
+            return call(self, other)
+        except TypeError:  # of hooks and handlers, too
+            return NotImplemented
 
     dunder.__name__ = name
     dunder.__qualname__ = f"Tensor.{name}"
@@ -73,15 +74,6 @@ def binary(call, name: str, operands=_OPERANDS):
 
     OPERATORS[name] = asking(in_mode)
     return dunder
-
-
-def _answered(call, *operands):
-    """The result of a call; NotImplemented where a class that is asked below autograd raises
-    TypeError, as its refusal is."""
-    try:
-        return call(*operands)
-    except TypeError:
-        return NotImplemented
 
 
 def _asked(name: str, asked: list, *operands):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 import numpy as np
 
 from impl.core.dtypes import float64
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.creation.from_data import as_tensor, tensor
 from impl.tensor.tensor import Tensor
 
@@ -21,26 +22,41 @@ def default_convert(data: Any) -> Any:
     """The data with NumPy's arrays and numbers as tensors (torch.utils.data.default_convert)."""
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind not in "SUO":
         return as_tensor(data)
-    if isinstance(data, (Mapping, Sequence)) and not isinstance(data, (str, bytes)):
-        return _rebuilt(data, default_convert)
+    if isinstance(data, Mapping):
+        return _mapping_like(data, lambda key: default_convert(data[key]))
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _sequence_like(data, data, default_convert)
     return data
 
 
-def _rebuilt(data: Any, convert: Callable[[Any], Any]) -> Any:
-    """A mapping or sequence of the same type with converted entries."""
-    if isinstance(data, Mapping):
-        entries = {key: convert(value) for key, value in data.items()}
-        try:
-            return type(data)(entries)  # type: ignore[call-arg]
-        except TypeError:
-            return entries
-    parts = [convert(part) for part in data]
-    if isinstance(data, tuple):
-        return type(data)(*parts) if hasattr(data, "_fields") else parts
+def _mapping_like(like: Mapping, entry: Callable[[Any], Any]) -> Any:
+    """A mapping of the same type and keys, of the entry for each key: a copy where the mapping can
+    be changed, which keeps its other attributes; a dict where its type cannot be made so."""
     try:
-        return type(data)(parts)
+        if isinstance(like, MutableMapping):
+            made = copy.copy(like)
+            made.update({key: entry(key) for key in like})
+            return made
+        return type(like)({key: entry(key) for key in like})  # type: ignore[call-arg]
     except TypeError:
-        return parts
+        return {key: entry(key) for key in like}
+
+
+def _sequence_like(like: Sequence, values: Sequence, part: Callable[[Any], Any]) -> Any:
+    """A sequence of the same type of the part for each of the values, as `_mapping_like`; for a
+    tuple without names, and where the type cannot be made so, a list."""
+    if isinstance(like, tuple):
+        parts = [part(value) for value in values]
+        return type(like)(*parts) if hasattr(like, "_fields") else parts
+    try:
+        if isinstance(like, MutableSequence):
+            made = copy.copy(like)
+            for place, value in enumerate(values):
+                made[place] = part(value)
+            return made
+        return type(like)([part(value) for value in values])  # type: ignore[call-arg]
+    except TypeError:
+        return [part(value) for value in values]
 
 
 def default_collate(batch: Sequence) -> Any:
@@ -50,7 +66,7 @@ def default_collate(batch: Sequence) -> Any:
     """
     first = batch[0]
     if isinstance(first, Tensor):
-        return FUNCTIONS["stack"](batch, 0)
+        return C.stack(batch, 0)
     if isinstance(first, np.ndarray):
         if first.dtype.kind in "SUO":
             raise TypeError(_WRONG.format(first.dtype))
@@ -64,12 +80,9 @@ def default_collate(batch: Sequence) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return _rebuilt(
-            {key: key for key in first}, lambda key: default_collate([each[key] for each in batch])
-        )
+        return _mapping_like(first, lambda key: default_collate([each[key] for each in batch]))
     if isinstance(first, Sequence):
         if any(len(each) != len(first) for each in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        entries = [default_collate(each) for each in zip(*batch, strict=True)]
-        return type(first)(*entries) if hasattr(first, "_fields") else entries
+        return _sequence_like(first, list(zip(*batch, strict=True)), default_collate)
     raise TypeError(_WRONG.format(type(first)))
