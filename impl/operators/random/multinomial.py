@@ -41,6 +41,13 @@ def _races(weights: Tensor, count: int, generator) -> Tensor:
     """Samples without replacement: the classes with the smallest ratio of an exponential sample
     to the weight."""
     values = weights._raw
+    if values.ndim == 2 and not len(values):
+        return new(np.empty((0, count), np.int64))
+    if not values.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity."
+        )
     if not (np.isfinite(values).all() and (values >= 0).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (values.sum(-1) > 0).all():
@@ -70,7 +77,7 @@ def _put_back(weights: Tensor, count: int, generator) -> Tensor:
                 "NaN)"
             )
         total = np.add.accumulate(row, dtype=row.dtype)
-        if not total[-1] > 0:
+        if not (total.size and total[-1] > 0):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         total = total / total[-1]
         total[-1] = 1

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import float64
+from impl.core.memory_formats import strided
 from impl.core.registry import C
 from impl.factories.creation.from_data import as_tensor, tensor
 from impl.tensor.tensor import Tensor
 
 _WRONG = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+
+_SPARSE = (
+    "Batches of sparse tensors are not currently supported by the default collate_fn; please "
+    "provide a custom collate_fn to handle them appropriately."
 )
 
 
@@ -62,10 +68,13 @@ def _sequence_like(like: Sequence, values: Sequence, part: Callable[[Any], Any])
 def default_collate(batch: Sequence) -> Any:
     """Examples as one batch: tensors stacked, numbers as a tensor, containers entry by entry.
 
-    Raises TypeError for examples of another type, RuntimeError for containers of different lengths.
+    Raises TypeError for examples of another type, RuntimeError for sparse tensors and for
+    containers of different lengths.
     """
     first = batch[0]
     if isinstance(first, Tensor):
+        if first.layout is not strided:
+            raise RuntimeError(_SPARSE)
         return C.stack(batch, 0)
     if isinstance(first, np.ndarray):
         if first.dtype.kind in "SUO":

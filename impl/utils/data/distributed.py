@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.generator import Generator
 from impl.utils.data.sampler import Sampler
 
@@ -18,8 +18,8 @@ class DistributedSampler(Sampler):
     share (torch.utils.data.DistributedSampler).
 
     Without `drop_last` the first indices are repeated until each process has as many. Raises
-    RuntimeError where a number is left to a group of processes, which impl does not have, and
-    ValueError for a rank that is not below the number.
+    ValueError where a number is left to a group of processes, which impl does not have, and for a
+    rank that is not below the number.
     """
 
     def __init__(
@@ -32,7 +32,10 @@ class DistributedSampler(Sampler):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call "
+                "init_process_group."
+            )
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
@@ -50,7 +53,7 @@ class DistributedSampler(Sampler):
         if self.shuffle:
             generator = Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = FUNCTIONS["randperm"](len(indices), generator=generator).tolist()
+            indices = C.randperm(len(indices), generator=generator).tolist()
         if not self.drop_last and indices:
             indices *= math.ceil(self.total_size / len(indices))
         return iter(indices[self.rank : self.total_size : self.num_replicas])

@@ -10,9 +10,8 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from impl.core.dtypes import float64, int64
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.creation.constants import empty
-from impl.factories.creation.drawn import randint, randperm
 from impl.factories.creation.from_data import as_tensor
 from impl.factories.generator import Generator
 
@@ -78,13 +77,14 @@ class RandomSampler(Sampler[int]):
         if generator is None:
             generator = Generator().manual_seed(drawn_seed())
         if self.replacement:
+            randint = C.randint
             for _ in range(count // 32):
-                yield from randint(0, size, (32,), generator=generator).tolist()
-            yield from randint(0, size, (count % 32,), generator=generator).tolist()
+                yield from randint(high=size, size=(32,), generator=generator).tolist()
+            yield from randint(high=size, size=(count % 32,), generator=generator).tolist()
             return
-        for _ in range(count // size if size else 0):
-            yield from randperm(size, generator=generator).tolist()
-        yield from randperm(size, generator=generator).tolist()[: count % size if size else 0]
+        for _ in range(count // size):
+            yield from C.randperm(size, generator=generator).tolist()
+        yield from C.randperm(size, generator=generator).tolist()[: count % size]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -98,7 +98,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in randperm(len(self.indices), generator=self.generator).tolist():
+        for i in C.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = FUNCTIONS["multinomial"](
+        drawn = C.multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
         yield from drawn.tolist()
