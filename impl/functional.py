@@ -18,6 +18,7 @@ from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.dispatch.boolean_dispatch import boolean_dispatch
 from impl.operators.fourier.stft import centred
+from impl.operators.linalg.legacy_norms import norm_dims
 from impl.tensor.overridable import overridable
 from impl.tensor.tensor import Tensor
 
@@ -291,6 +292,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None) -> Tenso
     _ = input.layout, input.device.type  # here torch refuses other objects than tensors
     dims = [dim] if isinstance(dim, int) else dim
     options = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
+    if input.is_sparse and p != "nuc":
+        return _sparse_norm(input, p, dims, keepdim, options)
     if not isinstance(p, str):
         return C.linalg_vector_norm(input, 2.0 if p is None else p, dims, keepdim, **options)
     if p == "fro" and (dims is None or len(dims) <= 2):
@@ -298,6 +301,18 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None) -> Tenso
     if dims is None:
         dims = [*range(input.ndim)]
     return C.linalg_matrix_norm(input, p, dims, keepdim, **options)
+
+
+def _sparse_norm(input, p, dims, keepdim: bool, options: dict):
+    """The norm of a sparse tensor, which has a node of its own. Raises ValueError for a dtype with
+    "fro"."""
+    if p == "fro" and options["dtype"] is not None:
+        raise ValueError("dtype argument is not supported in frobenius norm")
+    order = 2.0 if p in (None, "fro") else p
+    if "out" in options or options["dtype"] is not None:
+        return C.linalg_vector_norm(input, order, dims, keepdim, **options)
+    every = () if p == "fro" else range(input.ndim)
+    return norm_dims(input, order, tuple(every if dims is None else dims), keepdim)
 
 
 def _stored(result: tuple, get_infos, out):

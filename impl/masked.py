@@ -13,10 +13,11 @@ import math
 import numpy as np
 
 from impl import linalg
-from impl.core.dtypes import COMPLEX, FLOATING, INTEGRAL, dtype, float32, int64, real_of
+from impl.core.dtypes import COMPLEX, FLOATING, INTEGRAL, dtype, float32, int64, real_of, uint8
 from impl.core.memory_formats import strided
 from impl.core.registry import C, tensor_ops
 from impl.factories.creation import ones
+from impl.factories.type_info import iinfo
 from impl.nn import functional as F
 from impl.tensor.tensor import Tensor, new
 
@@ -25,22 +26,34 @@ _LOWEST = ("amax", "argmax", "logaddexp", "logsumexp")
 _HIGHEST = ("amin", "argmin")
 
 
-def _extreme(kind: dtype, lowest: bool):
-    if kind.category >= FLOATING:
+def _extreme(operation: str, kind: dtype):
+    """The identity of a minimum or maximum. Raises NotImplementedError for a dtype that has none,
+    TypeError for complex numbers, of which only `logsumexp` has one."""
+    lowest = operation in _LOWEST
+    complex_too = operation == "logsumexp" and kind.category == COMPLEX
+    if kind.category == FLOATING or complex_too:
         return -math.inf if lowest else math.inf
-    limits = np.iinfo(kind.numpy)
+    if not kind.is_signed and kind is not uint8:
+        raise NotImplementedError(f"identity of {operation} on {kind} input")
+    limits = iinfo(kind)
     return limits.min if lowest else limits.max
 
 
 def _identity(operation: str, input: Tensor, ord=2.0) -> Tensor:
-    """The identity of an operation, 0-dim: the replacement of masked-out elements."""
+    """The identity of an operation, 0-dim: the replacement of masked-out elements.
+
+    Raises NotImplementedError and TypeError for a dtype without one, AssertionError for the norm of
+    order minus infinity of integers.
+    """
     kind = input.dtype
     value: float = 0
     if operation in _ONES:
         value = 1
     elif operation in _LOWEST or operation in _HIGHEST:
-        value = _extreme(kind, operation in _LOWEST)
+        value = _extreme(operation, kind)
     elif operation == "norm" and ord == -math.inf:
+        if kind.category != FLOATING:
+            raise AssertionError(f"input must be floating point, got {kind}")
         value = math.inf
     elif operation == "median":
         value = math.nan

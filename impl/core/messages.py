@@ -400,11 +400,13 @@ def too_few_sizes(dtype, shape, size) -> str:
     )
 
 
-def tensor_type(dtype, on_meta: bool = False) -> str:
+def tensor_type(dtype, on_meta: bool = False, sparse: bool = False) -> str:
     """The name of a tensor type: the legacy name, or the C++ type for dtypes without one and on the
     meta device."""
     if on_meta:
         return f"Meta{dtype.legacy}Type"
+    if sparse:
+        return f"torch.sparse.{dtype.legacy}Tensor"
     return f"CPU{dtype.legacy}Type" if dtype.name in _YOUNG else f"torch.{dtype.legacy}Tensor"
 
 

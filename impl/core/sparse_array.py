@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.dtypes import BY_NUMPY, bool_, float16, promote_types
+
+_NOT_ADDED = (bool_.numpy, float16.numpy)  # the dtypes that torch's kernels do not add
+
 
 class SparseArray:
     """Stored elements and where they belong: all others are zero.
@@ -92,8 +96,24 @@ class SparseArray:
         values = self.values
         if values.size == 1 and values.ndim > 1 and not any(values.strides):
             return dense
-        np.add.at(dense, tuple(self.indices), self.values if alpha == 1 else self.values * alpha)
+        if not self.sparse_dim:
+            dense += values.sum(0) * alpha
+            return dense
+        indices, values = self._within(values if alpha == 1 else values * alpha)
+        np.add.at(dense, tuple(indices), values)
         return dense
+
+    def _within(self, values) -> tuple[np.ndarray, np.ndarray]:
+        """The indices and elements that have a place in the array: an unchecked index, such as a
+        negative one, counts on from the row before it, or falls outside."""
+        sizes = self.shape[: self.sparse_dim]
+        if not self.indices.size or (
+            self.indices.min() >= 0 and (self.indices.max(1) < sizes).all()
+        ):
+            return self.indices, values
+        places = self.places()
+        inside = (places >= 0) & (places < int(np.prod(sizes)))
+        return np.array(np.unravel_index(places[inside], sizes)), values[inside]
 
     def found_in(self, dense: np.ndarray) -> np.ndarray:
         """The elements of an array of the same shape at the indices, in new memory."""
@@ -103,15 +123,23 @@ class SparseArray:
         """The sum with `alpha` times another (add_out_sparse_cpu).
 
         Elements are merged in the order of both, as if both were sorted; where those of one of them
-        do not lie row-major, as an expanded gradient's, one list follows the other.
+        do not lie row-major, as an expanded gradient's, one list follows the other. Raises
+        NotImplementedError for bool and half.
         """
-        theirs = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
+        dtype = common_dtype(self, other)
+        theirs = other.values.astype(dtype, copy=False)
+        theirs = theirs if alpha == 1 else (theirs * alpha).astype(dtype, copy=False)
         if not other.nnz:
-            return self
+            return self if self.dtype == dtype else self.with_values(self.values.astype(dtype))
         if not self.nnz:
             return other.with_values(theirs.copy())
-        dtype = np.result_type(self.dtype, other.dtype)
-        if self.values.flags.c_contiguous and other.values.flags.c_contiguous:
+        contiguous = self.values.flags.c_contiguous and other.values.flags.c_contiguous
+        if dtype in _NOT_ADDED:
+            kernel = "cadd_sparse" if contiguous else "add_out_sparse_cpu"
+            raise NotImplementedError(
+                f"\"{kernel}\" not implemented for '{BY_NUMPY[dtype].legacy}'"
+            )
+        if contiguous:
             return self._merged(other, theirs, dtype)
         indices = np.concatenate([self.indices, other.indices], 1)
         values = np.concatenate([self.values, theirs]).astype(dtype, copy=False)
@@ -138,6 +166,24 @@ class SparseArray:
         values[b >= 0] += theirs[b[b >= 0]]
         return SparseArray(indices, values, self.shape, self.coalesced and other.coalesced)
 
+    def broadcast_to(self, shape) -> SparseArray:
+        """The elements, once summed, repeated along new dimensions, which come first and are
+        sparse; and along dense ones of size 1, not along such sparse ones, as in torch's product.
+        """
+        lead, count = len(shape) - self.ndim, self.sparse_dim
+        if not lead:
+            values = np.broadcast_to(self.values, (self.nnz, *shape[count:]))
+            return SparseArray(self.indices, values, shape, self.coalesced)
+        summed = self.coalesce()
+        copies = int(np.prod(shape[:lead]))
+        places = np.indices(shape[:lead]).reshape(lead, copies)
+        indices = np.concatenate(
+            [np.repeat(places, summed.nnz, 1), np.tile(summed.indices, (1, copies))]
+        )
+        values = np.broadcast_to(summed.values, (summed.nnz, *shape[lead + count :]))
+        values = np.tile(values, (copies, *[1] * (values.ndim - 1)))
+        return SparseArray(indices, values, shape, True)
+
     def times(self, other: Any) -> SparseArray:
         """The product with a number or an array, at the same indices (mul_sparse)."""
         if isinstance(other, SparseArray):
@@ -150,7 +196,7 @@ class SparseArray:
         """The product with another (mul_out_sparse_cpu): at the indices that both have, or those of
         one that is not coalesced, zeros among them; of two such, the one with fewer elements."""
         if not self.nnz or not other.nnz:
-            none = np.zeros((0, *self.values.shape[1:]), np.result_type(self.dtype, other.dtype))
+            none = np.zeros((0, *self.values.shape[1:]), common_dtype(self, other))
             return SparseArray(self.indices[:, :0], none, self.shape, True)
         if self.coalesced and other.coalesced:
             return self._intersected(other)
@@ -168,16 +214,12 @@ class SparseArray:
         order = np.argsort(other.places(), kind="stable")
         found, places = other.places()[order], self.places()
         begin, end = np.searchsorted(found, places), np.searchsorted(found, places, "right")
-        dtype = np.result_type(self.dtype, other.dtype)
+        dtype = common_dtype(self, other)
         sums = np.zeros(np.broadcast_shapes(self.values.shape, (1, *other.values.shape[1:])), dtype)
         for i in range(int((end - begin).max())):
             (rows,) = np.nonzero(begin + i < end)
             sums[rows] += self.values[rows] * other.values[order[begin[rows] + i]]
         return sums
-
-    def converted(self, dtype) -> SparseArray:
-        """The elements in another dtype."""
-        return self.with_values(self.values.astype(dtype))
 
     def permuted(self, order: list[int], coalesced: bool) -> SparseArray:
         """The sparse dimensions in another order, and the dense ones behind them."""
@@ -281,3 +323,8 @@ def _with_room(indices: np.ndarray, count: int) -> np.ndarray:
     copy = np.empty((len(indices), count), np.int64)[:, : indices.shape[1]]
     copy[...] = indices
     return copy
+
+
+def common_dtype(a, b) -> np.dtype:
+    """The NumPy dtype to which the elements of two values of as many dimensions promote."""
+    return promote_types(BY_NUMPY[a.dtype], BY_NUMPY[b.dtype]).numpy

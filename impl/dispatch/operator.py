@@ -196,6 +196,10 @@ class Operator(OperatorLists):
         result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
         return self.wrap_outputs(result, raws, args, 0, strided)
 
+    def on_arrays(self, *raws):
+        """The kernel's result for arrays and numbers, checked and promoted as for tensors."""
+        return self._call_kernel([*raws])
+
     def batches(self, function):
         """Register the batching rule, from the arguments and the level to the results; it returns
         NotImplemented for those for which there is none (see `impl.dispatch.vmap_rules`)."""

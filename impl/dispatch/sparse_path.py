@@ -11,10 +11,12 @@ from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.dispatch import forward_rules
 from impl.graph.node_creation_hooks import created
+from impl.kernels.casting import converted
 from impl.tape import inplace as in_place
 from impl.tensor import write
 from impl.tensor.sparse_tensor import over
 from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.torch_dispatch import share_version
 from impl.tensor.views import DEFAULT, ViewMeta
 
 
@@ -40,10 +42,11 @@ def view(op, args):
     result = over(_run(op, (source._raw, *args[1:])))
     if STATE.enabled and requires_grad(source):
         _record(op, args, (result,), 1)
-    if not result.is_sparse:  # the selected elements, summed: new memory
-        return result
     base = source if source._view is None else source._view.base
-    result._storage = source._storage
+    if result.is_sparse:
+        result._storage = source._storage
+    else:  # the selected elements, summed: new memory
+        share_version(result, source)
     result._view = ViewMeta(base, DEFAULT, result._storage.version)
     return result
 
@@ -54,12 +57,13 @@ def inplace(op, args):
     raws, mask, _ = op._unwrap(args, written=True)
     target = args[0]
     in_place.check(target, mask != 0)
+    # A kernel may write into the memory of the elements.
+    recorded = (target.clone(), *args[1:]) if mask and op.saves_target(mask) else args
     result = _run(op, raws, op.sparse_inplace_kernel)
     if (type(result) is SparseArray) != target.is_sparse:
         raise NotImplementedError(f"{op.name}_ of tensors of several layouts")
     node = None
     if mask:
-        recorded = (target.clone(), *args[1:]) if op.saves_target(mask) else args
         node = op.node(recorded, None, mask, op.edges(args, mask), (target,))
         node._on_tensors()
     assign(target, result)
@@ -77,7 +81,7 @@ def assign(target: Tensor, result) -> None:
         write.write(target, result)
         return
     dtype = target._raw.dtype
-    target._raw = result if result.dtype == dtype else result.converted(dtype)
+    target._raw = result.with_values(converted(result.values, dtype))
     target._storage.version += 1
 
 

@@ -230,8 +230,7 @@ def _check_replacement(hook, old, new) -> None:
 
 def _type(tensor) -> str:
     """The name that a tensor's type had before there were dtypes and layouts."""
-    name = messages.tensor_type(BY_NUMPY[tensor._raw.dtype], tensor.is_meta)
-    return name.replace("torch.", "torch.sparse.") if tensor.is_sparse else name
+    return messages.tensor_type(BY_NUMPY[tensor._raw.dtype], tensor.is_meta, tensor.is_sparse)
 
 
 def _name(hook) -> str:

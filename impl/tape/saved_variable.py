@@ -403,6 +403,6 @@ def _output(raw, node, number: int) -> Tensor:
 
 def raise_version_mismatch(raw, producer, number: int, found: int, expected: int) -> None:
     """Raise the RuntimeError for a saved tensor whose version is `found`, not `expected`."""
-    kind = messages.tensor_type(BY_NUMPY[raw.dtype], is_meta(raw))
+    kind = messages.tensor_type(BY_NUMPY[raw.dtype], is_meta(raw), type(raw) is SparseArray)
     watched = anomaly_mode.MODE.enabled
     raise RuntimeError(messages.stale(kind, raw.shape, producer, number, found, expected, watched))

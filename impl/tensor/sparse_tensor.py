@@ -48,6 +48,15 @@ class SparseTensor(Tensor):
         """Raises TypeError: NumPy has no sparse arrays."""
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
+    @read_only
+    def nbytes(self) -> int:
+        """Raises RuntimeError: there are two parts."""
+        raise RuntimeError(
+            "nbytes is not defined for sparse tensors.  If you want the size of the constituent "
+            "tensors, add the nbytes of the indices and values.  If you want the size of the  "
+            "equivalent dense tensor, multiply numel() by element_size()"
+        )
+
     def stride(self, dim: int | None = None):
         """Zeros: there are no strides."""
         strides = (0,) * self._raw.ndim

@@ -214,11 +214,13 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     Raises ValueError for an unknown name or type, TypeError for another object (torch.Tensor.type).
     """
     if dtype is None:
-        return f"torch.{'meta.' if self.is_meta else ''}{self.dtype.legacy}Tensor"
+        prefix = "sparse." if self.is_sparse else "meta." if self.is_meta else ""
+        return f"torch.{prefix}{self.dtype.legacy}Tensor"
     if isinstance(dtype, bytes):
         dtype = dtype.decode()
     if isinstance(dtype, str):
-        names = {f"torch.{d.legacy}Tensor": d for d in dtypes.ALL}
+        # The layout of a sparse type is not taken over.
+        names = {f"torch.{kind}{d.legacy}Tensor": d for d in dtypes.ALL for kind in ("", "sparse.")}
         if dtype not in names:
             raise ValueError(f"invalid type: '{dtype}'")
         return cast(self, names[dtype].numpy)

@@ -226,14 +226,16 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
             "linalg_vector_norm(): argument 'ord' (position 2) must be Number, "
             f"not {type(ord).__name__}"
         )
+    if dim is not None:
+        dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    if x.is_sparse:  # its kernel makes its own checks
+        return vector_norm_dims(x, ord, dim, keepdim, dtype)
     _require_floating("linalg.vector_norm", x)
     if isinstance(ord, complex):
         raise RuntimeError(_COMPLEX_ORDER.format("vector_norm"))
     if dtype is not None:
         _check_widening("linalg.vector_norm", x.dtype, dtype)
         dtype = None if dtype is x.dtype else dtype
-    if dim is not None:
-        dim = (dim,) if isinstance(dim, int) else tuple(dim)
     return vector_norm_dims(x, ord, dim, keepdim, dtype)
 
 

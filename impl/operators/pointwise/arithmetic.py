@@ -164,6 +164,12 @@ def _check_alpha(self, other, alpha) -> None:
     if _is_plain(self, other, alpha) or (type(alpha) is int and alpha == 1):
         return
     broadcast_shapes(np.shape(self), np.shape(other))  # which torch looks at first
+    check_alpha(self, other, alpha)
+    storable(alpha, result_dtype([self, other]).numpy)
+
+
+def check_alpha(self, other, alpha) -> None:
+    """Raise RuntimeError for an alpha of another category than the operands may have."""
     highest = max(category(self), category(other))
     if isinstance(alpha, bool) and highest != BOOL:
         raise RuntimeError(ADD_BOOL_ALPHA)
@@ -171,7 +177,6 @@ def _check_alpha(self, other, alpha) -> None:
         raise RuntimeError(ADD_FLOAT_ALPHA)
     if highest < COMPLEX and isinstance(alpha, complex):
         raise RuntimeError(ADD_COMPLEX_ALPHA)
-    storable(alpha, result_dtype([self, other]).numpy)
 
 
 def _accumulate(memory, other, alpha) -> None:
@@ -256,10 +261,15 @@ def _sub(self: Array, other: Array, *, alpha=1) -> Array:
 def _check_subtraction(self, other, alpha) -> None:
     if _is_plain(self, other, alpha):
         return
+    check_subtraction(self, other)
+    _check_alpha(self, other, alpha)
+
+
+def check_subtraction(self, other) -> None:
+    """Raise NotImplementedError for bools."""
     bools = (category(self) == BOOL) + (category(other) == BOOL)
     if bools:
         raise NotImplementedError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
-    _check_alpha(self, other, alpha)
 
 
 @formula_operation

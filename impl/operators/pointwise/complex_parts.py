@@ -85,7 +85,10 @@ neg_view.gradient(self=lambda F, grad: -grad)
 
 @function("conj")
 def conj(input):
-    """A lazily conjugated view (conj bit); a real tensor is returned itself (torch.conj)."""
+    """A lazily conjugated view (conj bit); a real tensor is returned itself, and of a sparse one
+    the conjugate is computed (torch.conj)."""
+    if input.is_sparse:
+        return conj_physical(input)
     return conj_view(input) if _is_complex(input) else input
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from impl.core.warning import warn_after_pass
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_integers
@@ -35,7 +36,26 @@ log1p = unary("log1p", _log1p, "log(1 + self), exact near 0", node="Log1PBackwar
 log.gradient(self=lambda F, grad, self_conj: grad / self_conj)
 log2.gradient(self=lambda F, grad, self_conj: grad / F.mul_scalar(self_conj, math.log(2)))
 log10.gradient(self=lambda F, grad, self_conj: grad / F.mul_scalar(self_conj, math.log(10)))
-log1p.gradient(self=lambda F, grad, self: grad / F.conj(F.add_scalar(self, 1)))
+
+
+def _log1p_backward(F, grad, self):
+    if getattr(self, "is_sparse", False):
+        return _log1p_backward_sparse(F, grad, self)
+    return grad / F.conj(F.add_scalar(self, 1))
+
+
+def _log1p_backward_sparse(F, grad, self):
+    """Of a sparse tensor the divisor is dense; a sparse gradient can only be multiplied by its
+    reciprocal. Warns of the memory that this takes."""
+    warn_after_pass(
+        "log1p_backward: received self with sparse layout, but backward requires materialization "
+        "of a dense tensor with this shape"
+    )
+    divisor = F.conj(F.add_scalar(self.to_dense(), 1))
+    return grad * divisor.reciprocal() if grad.is_sparse else grad / divisor
+
+
+log1p.gradient(self=_log1p_backward)
 
 
 @operator(promote="arithmetic", elementwise=True, out=True, numbers=False)

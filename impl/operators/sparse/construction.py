@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.devices import is_meta_device
+from impl.core.dims import require_dims
 from impl.core.dtypes import get_default_dtype, int64
 from impl.core.sizes import Size
 from impl.core.sparse_array import SparseArray
@@ -45,7 +46,7 @@ def elements_at(sparse: Array, indices: Array) -> Array:
     return result
 
 
-sparse_coo.gradient(values=lambda F, grad, indices: F.elements_at(grad, indices))
+sparse_coo.gradient(values=lambda F, grad, result: F.elements_at(grad, result._indices()))
 elements_at.gradient(
     sparse=lambda F, grad, indices, sparse_shape: F.sparse_coo(indices, grad, sparse_shape)
 )
@@ -83,9 +84,9 @@ def sparse_coo_tensor(
         size: the sizes; by default the smallest that have all indices.
 
     It is recorded: the gradient of `values` are the elements of the gradient at the indices. Raises
-    RuntimeError for indices and values whose sizes do not fit, for negative indices, and with
-    `check_invariants` for indices beyond the size. Warns that they are not checked
-    otherwise.
+    RuntimeError for indices and values whose sizes do not fit and for negative sizes, without
+    sizes for negative indices, and with `check_invariants` for indices outside the sizes or that
+    are not coalesced as `is_coalesced` says. Warns that they are not checked otherwise.
     """
     check_place(device, pin_memory)
     if device is not None and is_meta_device(device):
@@ -94,6 +95,7 @@ def sparse_coo_tensor(
         warn_once(_UNCHECKED)
     if values is None:
         shape = tuple(size if indices is None else indices)
+        _check_not_negative(shape)
         kind = get_default_dtype() if dtype is None else dtype
         raw = SparseArray(np.zeros((len(shape), 0), np.int64), np.zeros(0, kind.numpy), shape, True)
         return flagged("sparse_coo_tensor", sparse_tensor(raw), requires_grad)
@@ -104,6 +106,8 @@ def sparse_coo_tensor(
     if places._raw.dtype != np.int64:
         places = places.to(int64)
     shape = check_parts(places._raw, elements._raw, size, check_invariants)
+    if check_invariants and is_coalesced:
+        _check_coalesced(SparseArray(places._raw, elements._raw, shape))
     result = sparse_coo(places.detach(), elements, shape, is_coalesced)
     if result._node is not None:
         return result
@@ -122,7 +126,8 @@ def check_parts(indices, values, size, check) -> Size:
             dim = int(np.flatnonzero(indices.min(1) < 0)[0])
             raise RuntimeError(f"found negative index {indices.min(1)[dim]} for dim {dim}")
         largest = indices.max(1) + 1 if indices.shape[1] else np.zeros(len(indices), np.int64)
-        return Size((*map(int, largest), *values.shape[1:]))
+        size = (*map(int, largest), *values.shape[1:])
+    require_dims(0, indices.ndim)
     shape, sparse, dense = tuple(size), indices.shape[0], values.ndim - 1
     if len(shape) != sparse + dense:
         raise RuntimeError(
@@ -134,6 +139,11 @@ def check_parts(indices, values, size, check) -> Size:
             "indices and values must have same nnz, but got nnz from indices: "
             f"{indices.shape[1]}, nnz from values: {values.shape[0]}"
         )
+    if shape[sparse:] != values.shape[1:]:
+        raise RuntimeError(
+            f"values has incorrect size, expected {[len(values), *shape[sparse:]]}, got "
+            f"{list(values.shape)}"
+        )
     if check and indices.size:
         for dim, row in enumerate(indices):
             if row.min() < 0:
@@ -143,4 +153,18 @@ def check_parts(indices, values, size, check) -> Size:
                     f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but "
                     f"found index {row.max()}"
                 )
+    _check_not_negative(shape)
     return Size(shape)
+
+
+def _check_not_negative(shape) -> None:
+    if any(n < 0 for n in shape):
+        raise RuntimeError("numel: integer multiplication overflow")
+
+
+def _check_coalesced(raw: SparseArray) -> None:
+    """Raise RuntimeError unless the indices are distinct and sorted."""
+    if (np.diff(raw.places()) <= 0).any():
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+        )

@@ -10,12 +10,11 @@ import numpy as np
 
 from impl.core.memory_formats import sparse_coo as sparse_layout
 from impl.core.memory_formats import strided
-from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.definition import Array, function
 from impl.dispatch.sparse_operator import is_sparse, sparse_operator
-from impl.operators.sparse.construction import sparse_coo
-from impl.tensor.sparse_tensor import SparseTensor
+from impl.operators.sparse.construction import elements_at, sparse_coo
+from impl.tensor.sparse_tensor import SparseTensor, alias
 from impl.tensor.tensor import Tensor
 from impl.tensor.views import NO_GRAD, ViewMeta
 
@@ -64,10 +63,25 @@ def sparse_values(self: Array) -> Array:
 
 @sparse_operator("SparseMaskBackward0")
 def mask_sparse(self: Array, mask: Array) -> Array:
-    """The elements of a dense value at the indices of a sparse one."""
-    if is_sparse(self):
-        raise NotImplementedError("sparse_mask of a sparse tensor")
-    return SparseArray(mask.indices.copy(), mask.found_in(self), mask.shape, mask.coalesced)
+    """The elements of a value at the indices of a sparse one. Raises RuntimeError for other sizes,
+    and for a sparse value with another number of sparse dimensions."""
+    if np.shape(self) != mask.shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {[*self.shape]} but "
+            f"mask has size {[*mask.shape]}"
+        )
+    if not is_sparse(self):
+        return SparseArray(mask.indices.copy(), mask.found_in(self), mask.shape, mask.coalesced)
+    if self.sparse_dim != mask.sparse_dim:
+        raise RuntimeError(
+            "sparse_mask(): the number of sparse dimensions in `self` should match that of the "
+            f"`mask`. Got `self.sparse_dim() == {self.sparse_dim}` != `mask.sparse_dim() == "
+            f"{mask.sparse_dim}`."
+        )
+    if self is mask:
+        return alias(mask)
+    found = elements_at.kernel(self, mask.indices)
+    return SparseArray(mask.indices.copy(), found, mask.shape, mask.coalesced)
 
 
 def _to_dense_backward(F, grad, self, masked_grad):
@@ -84,10 +98,13 @@ sparse_coalesce.gradient(self=lambda F, grad: grad)
 sparse_values.gradient(
     self=lambda F, grad, self: sparse_coo(self._indices(), grad, self.shape, True)
 )
-mask_sparse.gradient(self=lambda F, grad, mask: tensor_ops.dense_of_mask(grad, mask))
-tensor_ops.dense_of_mask = lambda grad, mask: (
-    grad if grad.is_sparse else grad.sparse_mask(mask)
-).to_dense()
+mask_sparse.gradient(self=lambda F, grad, self, mask: _mask_backward(grad, self.is_sparse, mask))
+
+
+def _mask_backward(grad, sparse: bool, mask):
+    """The gradient of `sparse_mask` in the layout of its argument."""
+    found = grad if grad.is_sparse else grad.sparse_mask(mask)
+    return found if sparse else found.to_dense()
 
 
 # -- methods ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, REDUCED
+from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE, REDUCED
 from impl.core.registry import tensor_ops
 from impl.core.sparse_array import SparseArray
 from impl.core.warning import warn_once
@@ -29,6 +29,8 @@ _BETA = (
 def product(sparse: SparseArray, dense: np.ndarray) -> np.ndarray:
     """The product of a sparse matrix and a dense one, added up in the order of the elements."""
     _check_factors(sparse, dense)
+    if sparse.nnz:
+        _check_dtypes(sparse, dense)
     result = np.zeros((sparse.shape[0], dense.shape[1]), dense.dtype)
     rows, columns = sparse.indices
     np.add.at(result, rows, sparse.values[:, None] * dense[columns])
@@ -49,6 +51,15 @@ def _check_factors(sparse: SparseArray, dense) -> None:
             f"addmm: Argument #3 (dense): Expected dim 0 size {sparse.shape[1]}, got "
             f"{dense.shape[0]}"
         )
+
+
+def _check_dtypes(sparse: SparseArray, dense) -> None:
+    """Raise the errors of a kernel for the dtype of the elements."""
+    expected, found = BY_NUMPY[sparse.dtype], BY_NUMPY[dense.dtype]
+    if sparse.dtype.kind == "b":
+        raise not_implemented("addmm_sparse_dense", expected)
+    if expected is not found:
+        raise RuntimeError(f"expected scalar type {expected.legacy} but found {found.legacy}")
 
 
 @dense_mm.sparse
@@ -78,6 +89,8 @@ def _mv(self, vec):
 def _addmm(self, mat1, mat2, beta=1, alpha=1):
     self = expanded_base(self, (mat1.shape[0], mat2.shape[wrap_dim(1, mat2.ndim)]))
     result = _mm(mat1, mat2)
+    if not is_sparse(result) and result.dtype != self.dtype and not is_sparse(self):
+        _check_dtypes(mat1, self)
     result = result if alpha == 1 else result * result.dtype.type(alpha)
     return result if beta == 0 else self * result.dtype.type(beta) + result
 
@@ -108,7 +121,10 @@ def sparse_matmul(self: Array, other: Array) -> Array:
     check_matrices("_sparse_sparse_matmul", self, other)
     if dense := self.ndim - self.sparse_dim or other.ndim - other.sparse_dim:
         raise RuntimeError(f"sparse_sparse_matmul_cpu: scalar values expected, got {dense}D values")
-    if self.dtype in REDUCED:
+    if self.dtype != other.dtype:
+        kinds = (BY_NUMPY[raw.dtype].legacy for raw in (self, other))
+        raise RuntimeError("mat1 dtype {} does not match mat2 dtype {}".format(*kinds))
+    if self.dtype not in DIFFERENTIABLE or self.dtype in REDUCED:
         raise not_implemented("sparse_matmul", BY_NUMPY[self.dtype])
     found = (_compressed(self) @ _compressed(other)).tocoo()
     indices = np.array([found.row, found.col], np.int64)

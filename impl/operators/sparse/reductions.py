@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import wrap_dim, wrap_dims
+from impl.core.dtypes import BY_NUMPY, WIDE
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.definition import Array
+from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.sparse_operator import sparse_operator
+from impl.operators.reductions.reductions import sum_dim
 from impl.operators.sparse.construction import elements_at
 
 
@@ -20,10 +23,15 @@ def sum_over(self: Array, dims) -> Array:
     """The sum over some dimensions: dense where these are all the sparse ones."""
     kept = _remaining(self, dims)
     axes = tuple(1 + d - self.sparse_dim for d in dims if d >= self.sparse_dim)
-    values = self.values.sum(axes) if axes else self.values
+    values = sum_dim.on_arrays(self.values, axes) if axes else self.values
     sparse = [i for i in kept if i < self.sparse_dim]
     if not sparse:
-        return values.sum(0)
+        return sum_dim.on_arrays(values, (0,))
+    if values.dtype != self.dtype:
+        raise RuntimeError(
+            f"dtype of values ({BY_NUMPY[values.dtype].legacy}) must match dtype of sparse tensor "
+            f"({BY_NUMPY[self.dtype].legacy})"
+        )
     shape = [self.shape[i] for i in kept]
     return SparseArray(self.indices[sparse], values, shape, False).coalesce()
 
@@ -49,16 +57,22 @@ def sum(input, dim=None, dtype=None):
     """The sum over some dimensions, or all (torch.sparse.sum).
 
     Sparse unless all sparse dimensions are summed over. The gradient has the indices of `input`.
+    Raises RuntimeError for a dimension that is named twice.
     """
-    if dtype is not None:
-        return sum(input.to(dtype), dim)
     if dim is None:
-        return input.coalesce().values().sum()
-    dims = [dim] if isinstance(dim, int) else dim
-    return sum_over(input, tuple(wrap_dim(d, input.dim()) for d in dims))
+        return input.coalesce().values().sum(dtype=dtype)
+    if dtype is not None:
+        input = input.to(dtype)
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    return sum_over(input, wrap_dims(dims, input.dim()) if dims else ())
 
 
 # -- softmax ------------------------------------------------------------------------------------
+
+
+def _check_softmax(kernel: str, raw: SparseArray) -> None:
+    if raw.dtype not in WIDE:
+        raise not_implemented(kernel, BY_NUMPY[raw.dtype])
 
 
 def _rows(raw: SparseArray, dim: int) -> tuple[np.ndarray, int]:
@@ -89,6 +103,7 @@ def _shifted(raw: SparseArray, dim: int):
 @sparse_operator("SparseSoftmaxBackward0")
 def softmax_stored(self: Array, dim) -> Array:
     """The softmax of the stored elements along a dimension; all others count as minus infinity."""
+    _check_softmax("softmax", self)
     raw = self.coalesce()
     shifted, total = _shifted(raw, dim)
     return raw.with_values(np.exp(shifted) / total)
@@ -97,6 +112,7 @@ def softmax_stored(self: Array, dim) -> Array:
 @sparse_operator("SparseLogSoftmaxBackward0")
 def log_softmax_stored(self: Array, dim) -> Array:
     """The logarithm of `softmax_stored`."""
+    _check_softmax("log_softmax", self)
     raw = self.coalesce()
     shifted, total = _shifted(raw, dim)
     return raw.with_values(shifted - np.log(total))
@@ -124,15 +140,13 @@ log_softmax_stored.gradient(
 
 def softmax(input, dim, *, dtype=None):
     """The softmax along a dimension of the stored elements (torch.sparse.softmax)."""
-    return softmax_stored(input, _dim(input, dim, dtype))
+    return softmax_stored(_cast(input, dtype), wrap_dim(dim, input.dim()))
 
 
 def log_softmax(input, dim, *, dtype=None):
     """The logarithm of `softmax` (torch.sparse.log_softmax)."""
-    return log_softmax_stored(input, _dim(input, dim, dtype))
+    return log_softmax_stored(_cast(input, dtype), wrap_dim(dim, input.dim()))
 
 
-def _dim(input, dim: int, dtype) -> int:
-    if dtype is not None and dtype is not input.dtype:
-        raise NotImplementedError("sparse.softmax with a dtype")
-    return wrap_dim(dim, input.dim())
+def _cast(input, dtype):
+    return input if dtype is None else input.to(dtype)

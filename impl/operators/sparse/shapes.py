@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import messages
-from impl.core.dims import wrap_dim
+from impl.core.dims import wrap_dim, wrap_dims
+from impl.core.dtypes import BY_NUMPY, FLOATING, int64, result_dtype
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.sparse_operator import is_sparse
+from impl.kernels.casting import converted
 from impl.operators.copies.cat_stack import cat, stack
 from impl.operators.indexing.gathering import index_select
 from impl.operators.reductions.reductions import sum_dim
@@ -39,7 +41,7 @@ def _cat(tensors, dim=0) -> SparseArray:
         _check_joins(first, raw, dim, i)
     size = sum(raw.shape[dim] for raw in tensors)
     shape = (*first.shape[:dim], size, *first.shape[dim + 1 :])
-    dtype = np.result_type(*(raw.dtype for raw in tensors))
+    dtype = result_dtype([raw.values for raw in tensors]).numpy
     starts = np.cumsum([0, *(raw.shape[dim] for raw in tensors)])
     indices, values, axis = [], [], dim - first.sparse_dim + 1
     for raw, start in zip(tensors, starts.tolist(), strict=False):
@@ -93,7 +95,7 @@ def _select(self: SparseArray, dim, index):
     found = self.indices[dim] == index
     values = self.values[found]
     if self.sparse_dim == 1:
-        return values.sum(0)
+        return values.sum(0, dtype=values.dtype)
     return SparseArray(np.delete(self.indices[:, found], dim, 0), values, shape)
 
 
@@ -146,10 +148,12 @@ def _narrow_copy(self: SparseArray, dim, start, length) -> SparseArray:
 @sum_dim.sparse
 def _sum_dim(self: SparseArray, dim=None, keepdim=False, dtype=None):
     """The sum over some dimensions: dense where these are all the sparse ones (sum_coo)."""
-    raw = self if dtype is None else self.converted(dtype.numpy)
-    given = range(raw.ndim) if dim is None or dim == () else dim
-    dims = [wrap_dim(d, raw.ndim) for d in (given if hasattr(given, "__iter__") else (given,))]
-    result = sum_over.kernel(raw, tuple(dims))
+    summed = BY_NUMPY[self.dtype] if dtype is None else dtype
+    if dtype is None and summed.category < FLOATING:
+        summed = int64
+    raw = self.with_values(converted(self.values, summed.numpy))
+    dims = wrap_dims(dim, raw.ndim)
+    result = sum_over.kernel(raw, dims)
     if not keepdim:
         return result
     for one in sorted(dims):

@@ -1,0 +1,25 @@
+"""Sparse tensors and masked reductions of `impl`: each program of found/sparse.md has the trace
+that it has on torch."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.backends import find
+from conformance.compare.compare import compare
+from conformance.execution.execute import trace
+from conformance.program.program import Program
+
+TEXT = (Path(__file__).parent / "found" / "sparse.md").read_text("utf-8")
+PROGRAMS = dict(re.findall(r"^## (\w+)\n.*?^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sparse_and_masked_tensors_do_what_torchs_do(name):
+    program = Program(name, "sparse", PROGRAMS[name], "")
+    expected, got = (trace(program, find(backend)) for backend in ("torch", "impl"))
+    verdict = compare(expected, got, program)
+    assert verdict.outcome == "conforms", verdict.divergences
