@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.dtypes import category_of_number
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.core.zero_arrays import zero_array
@@ -41,6 +42,7 @@ from impl.tensor.write import resize
 from impl.tensor.zero_tensors import _is_zerotensor
 
 Values = dict[int, Any]  # by the position of the argument
+_OF_NUMBERS = (np.bool_, np.int64, np.float64, np.complex128)  # by category, as tensors of numbers
 
 
 # -- zeros -----------------------------------------------------------------------------------
@@ -53,8 +55,8 @@ def _zeros_for(operand):
         return None
     if isinstance(operand, Tensor):
         zeros = tensor_ops.new_zeros(operand, operand._raw.shape)
-    else:  # a number's, of a dtype that promotes no other beyond the number's category
-        zeros = new(np.complex64(0) if isinstance(operand, complex) else np.int8(0))
+    else:  # of a number's dtype as a tensor, which promotes others without dimensions
+        zeros = new(_OF_NUMBERS[category_of_number(operand)](0))
     zeros._zero = True
     return zeros
 

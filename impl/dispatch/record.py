@@ -70,9 +70,9 @@ def gradient_edges(*tensors: Tensor) -> list:
     return [edge for edge in edges_of(*tensors) if edge is not None]
 
 
-def record_undifferentiable(name: str, edges: list, outs) -> None:
+def record_undifferentiable(name: str, edges: list, outs, made: bool = False) -> None:
     """Make the history of tensors that have been written a node that raises when it runs. All are
-    its first output.
+    its first output, unless they have been `made`.
 
     The error (RuntimeError) names the operator.
     """
@@ -80,8 +80,8 @@ def record_undifferentiable(name: str, edges: list, outs) -> None:
     node._sequence = RUNS_FIRST
     node._set_next_edges(edges)
     node._set_input_metadata(tuple(outs))
-    for out in outs:
-        rebase_history(out, node)
+    for number, out in enumerate(outs):
+        rebase_history(out, node, number if made else 0)
 
 
 def underived_out(name: str, storing=store_exactly, before=None):

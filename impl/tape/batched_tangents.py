@@ -59,8 +59,12 @@ def _in_order_of_levels(tangent: Tensor) -> Tensor:
 
 def dual(primal: Tensor, tangent: Tensor) -> Tensor:
     """A view of a primal, of which the view has the tangent; both may be batched, the tangent at
-    more levels."""
-    result = dual_tensor.unrelated(tensor_ops.alias_view(physical(primal)))
+    more levels. Examples in the same memory are copied first, as each has a tangent of its own."""
+    value = physical(primal)
+    shared = has_zero_strides(value._raw.shape, value.stride())
+    if shared and not has_zero_strides(primal._raw.shape, primal.stride()):
+        value = value.clone(memory_format=contiguous_format)
+    result = dual_tensor.unrelated(tensor_ops.alias_view(value))
     forward_grad.set_fw_grad(result, explicit(tangent, primal))
     return hidden(result, primal)
 

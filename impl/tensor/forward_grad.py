@@ -277,8 +277,8 @@ def _alike(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors have equal storage size, offset, sizes, strides and conj and neg bits; of
     a batched tensor the storage has the room for all examples, and is not compared."""
     alone = not levels_of(a)
-    if _is_zerotensor(a) and not (alone and _room(b) == 1):  # its memory is that of one element
-        return False
+    if _is_zerotensor(a) and not (alone and (_room(b) == 1 or _is_zerotensor(b))):
+        return False  # the memory of a ZeroTensor is that of one element
     if (alone and _room(a) != _room(b)) or a._offset != b._offset:
         return False
     if conj_neg_bits(physical(a)) != conj_neg_bits(b):

@@ -207,10 +207,8 @@ def _flip_of_batch(args, level):
 def _roll_of_batch(args, level):
     batch, shifts, dims = args
     value = fronted(batch, level)
-    if not batch._raw.ndim:
-        return NotImplemented
-    if len(dims) == 0:
-        rows = value.flatten(1)
+    if len(dims) == 0:  # torch rolls over the batch where an example has no dimensions
+        rows = value.flatten(1) if batch._raw.ndim else value.unsqueeze(0)
         return hide(roll(rows, shifts, (1,)).view(value._raw.shape), level)
     places = tuple(wrap_dim(d, batch._raw.ndim) + 1 for d in dims)
     return hide(roll(value, shifts, places), level)

@@ -10,8 +10,17 @@ from __future__ import annotations
 import functools
 import math
 
-from impl.core.registry import FUNCTIONS, C
+from impl.core import messages
+from impl.core.registry import FUNCTIONS, OPERATORS, C
 from impl.core.state import STATE
+from impl.operators.pointwise.foreach_history import (
+    check_writes,
+    rename_writes,
+    share_node,
+    underived,
+)
+from impl.tensor.batched_tensor import innermost
+from impl.tensor.nested import tensors_of
 from impl.tensor.tensor import Tensor
 
 _NAMES = (
@@ -20,6 +29,8 @@ _NAMES = (
 )
 _WITH_VALUE = ("addcdiv", "addcmul")  # whose last operand may be the number of that name
 _BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}
+_UNDERIVED = {("addcdiv", "Tensor"), ("addcmul", "Tensor")}  # of which ATen has no derivative
+_NO_TENSORS = "Tensor list must have at least one tensor."
 
 
 def _called(method, tensor, *operands, **options):
@@ -39,25 +50,79 @@ def _publish(name: str, in_place: bool) -> None:
 
     def each(self, *operands, **options):
         if name == "pow" and not isinstance(self, list | tuple):
-            return tuple(C.pow(self, exponent) for exponent in operands[0])
+            _refuse_batched("pow.ScalarAndTensor", operands)
+            results = tuple(C.pow(self, exponent) for exponent in operands[0])
+            return share_node(name, "ScalarAndTensor", results)
         tensors = tuple(self)
-        if name in _WITH_VALUE and len(operands) == 3 and isinstance(operands[2], Tensor):
+        kind = _overload(name, operands)
+        _refuse_batched(f"{spelled}.{kind}".rstrip("."), (tensors, operands))
+        _require_same_length(tensors, operands)
+        if in_place:
+            check_writes(tensors, operands)
+        if kind == "Tensor" and name in _WITH_VALUE:
             operands = (*operands[:2], _scalars(operands[2], len(tensors)))
         columns = [_column(operand, len(tensors)) for operand in operands]
-        call = _uncounted if in_place and STATE.before_write is not None else _called
-        call = functools.partial(call, _method(name, in_place, columns))
         if not tensors:
-            raise RuntimeError("Tensor list must have at least one tensor.")
-        rows = zip(tensors, *columns, strict=True)
-        if name in _WITH_VALUE and len(columns) == 3:
-            results = [call(*row, value=value, **options) for *row, value in rows]
-        else:
-            results = [call(*row, **options) for row in rows]
-        return results if in_place else tuple(results)
+            raise RuntimeError(_NO_TENSORS)
+        rows = _rows(name, in_place, tensors, columns, options)
+        if (name, kind) in _UNDERIVED or (name in _BOUNDS and in_place and kind != "List"):
+            shown = f"_foreach_{spelled}" if in_place else f"aten::_foreach_{spelled}"
+            made = underived(shown, [*tensors_of((tensors, operands))], rows, in_place)
+            return made if in_place else tuple(made)
+        if not in_place:
+            return share_node(name, kind, tuple(rows()))
+        results = rows()
+        rename_writes(name, kind, results)
+        return results
 
     each.__name__ = each.__qualname__ = f"_foreach_{spelled}"
     each.__doc__ = f"`{spelled}` on every tensor of a list; operands that are lists are paired."
     FUNCTIONS[each.__name__] = each
+
+
+def _rows(name: str, in_place: bool, tensors: tuple, columns: list, options: dict):
+    """The function that applies the operator to the tensors in turn, and returns the results."""
+    call = _uncounted if in_place and STATE.before_write is not None else _called
+    call = functools.partial(call, _method(name, in_place, columns))
+    rows = [*zip(tensors, *columns, strict=True)]
+    if name in _WITH_VALUE and len(columns) == 3:
+        return lambda: [call(*row, value=value, **options) for *row, value in rows]
+    return lambda: [call(*row, **options) for row in rows]
+
+
+def _overload(name: str, operands: tuple) -> str:
+    """ATen's name of the overload that the last operand asks for, empty where there is one only."""
+    if name in _WITH_VALUE and len(operands) == 2:
+        return "Scalar"
+    operand = operands[-1] if operands else None
+    if isinstance(operand, list | tuple):
+        return "List" if _is_tensor_list(operand) else "ScalarList"
+    if isinstance(operand, Tensor):
+        return "Tensor"
+    return "Scalar" if operands else ""
+
+
+def _is_tensor_list(operand) -> bool:
+    return isinstance(operand, list | tuple) and bool(operand) and isinstance(operand[0], Tensor)
+
+
+def _refuse_batched(overload: str, values: tuple) -> None:
+    """Raise RuntimeError for batched tensors: ATen's `vmap` has no rule for lists of tensors."""
+    if STATE.batched and innermost(values) is not None:
+        raise RuntimeError(messages.NO_RULE.format(f"aten::_foreach_{overload}"))
+
+
+def _require_same_length(tensors: tuple, operands: tuple) -> None:
+    """Raise RuntimeError for a list of tensors of another length; all operands but the last are
+    such lists."""
+    for number, operand in enumerate(operands):
+        others = isinstance(operand, list | tuple)
+        others = others and (_is_tensor_list(operand) or number + 1 < len(operands))
+        if others and len(operand) != len(tensors):
+            raise RuntimeError(
+                "Tensor lists must have the same number of tensors, got "
+                f"{len(tensors)} and {len(operand)}"
+            )
 
 
 def _column(operand, count: int) -> list | tuple:
@@ -65,11 +130,9 @@ def _column(operand, count: int) -> list | tuple:
     if isinstance(operand, list | tuple):
         if len(operand) == count:
             return operand
-        if operand and not isinstance(operand[0], Tensor):
-            raise RuntimeError("Tensor list must have same number of elements as scalar list.")
-        raise RuntimeError(
-            f"Tensor lists must have the same number of tensors, got {count} and {len(operand)}"
-        )
+        if not count:
+            raise RuntimeError(_NO_TENSORS)
+        raise RuntimeError("Tensor list must have same number of elements as scalar list.")
     if isinstance(operand, Tensor) and (operand.dim() or operand.numel() != 1):
         raise RuntimeError(
             f"scalar tensor expected to be 0 dim but it has {operand.dim()} dimensions and "
@@ -97,20 +160,26 @@ def _method(name: str, in_place: bool, columns: list):
     if name not in _BOUNDS:
         return getattr(Tensor, name + "_" if in_place else name)
     numbers = bool(columns[0]) and not isinstance(columns[0][0], Tensor)
-    method = getattr(Tensor, _BOUNDS[name] + "_" * (in_place and numbers) if numbers else name)
-    if numbers or not in_place:
-        return method
-    return lambda tensor, other: tensor.copy_(method(tensor, other))
+    if numbers:
+        return getattr(Tensor, _BOUNDS[name] + "_" * in_place)
+    return OPERATORS[name].inplace if in_place else getattr(Tensor, name)
 
 
 def _foreach_norm(self, ord=2, dtype=None):
-    """The vector norm of every tensor of a list."""
+    """The vector norm of every tensor of a list.
+
+    Raises RuntimeError for an empty list, and for the infinity norm of an empty tensor.
+    """
+    _refuse_batched("norm.Scalar", (self,))
+    if not self:
+        raise RuntimeError(_NO_TENSORS)
     if ord == math.inf and any(tensor.numel() == 0 for tensor in self):
         raise RuntimeError(
             "_foreach_norm cannot compute the infinity norm on an empty tensor because the "
             "operation does not have an identity"
         )
-    return tuple(C.linalg_vector_norm(tensor, ord, dtype=dtype) for tensor in self)
+    norms = tuple(C.linalg_vector_norm(tensor, ord, dtype=dtype) for tensor in self)
+    return share_node("norm", "Scalar", norms)
 
 
 FUNCTIONS["_foreach_norm"] = _foreach_norm
