@@ -17,6 +17,7 @@ from impl.operators.linalg.norms import (
     norm_backward,
     norm_tangent,
     raw_norm,
+    refuse_complex_order,
     require_identity,
     vector_norm,
 )
@@ -36,10 +37,11 @@ def dist(self: Array, other: Array, p=2) -> Array:
 
 
 @dist.checked
-def _refuse_bools(self, other, p) -> None:
+def _refuse_bools_and_complex_orders(self, other, p) -> None:
     bools = [self.dtype, other.dtype].count(np.dtype(np.bool_))
     if bools:
         raise NotImplementedError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
+    refuse_complex_order("vector_norm", p)
 
 
 def _negated_distance_gradient(F, grad, difference, p, result):

@@ -46,7 +46,7 @@ def pow_scalar(self: Array, exponent) -> Array:
     if target is bfloat16 and exponent in (3, -2, -0.5):  # rounded at each step, unlike all others
         return _EXACT[exponent](base)
     if target.numpy in REDUCED and exponent not in _EXACT:
-        exponent = float(target.numpy.type(exponent))  # rounded to the reduced dtype, too
+        exponent = float(target.numpy.type(float(exponent)))  # rounded to the reduced dtype, too
     return _power_by_number(base, exponent)
 
 
@@ -72,7 +72,9 @@ def _power_by_number(base, exponent):
         return base ** storable(exponent, base.dtype)
     exact = _EXACT.get(exponent)
     if exact is None:
-        return _complex_power(base, exponent) if base.dtype.kind == "c" else base**exponent
+        if base.dtype.kind == "c":
+            return _complex_power(base, exponent)
+        return base ** float(exponent)  # bfloat16 takes no integer beyond int64
     return exact(base)
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, float64
 from impl.core.registry import FUNCTIONS
 from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function, operator
@@ -82,7 +82,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         forward_grad.refuse_out("histc", (input, out))
         fit(out, (bins,))
     values = np.asarray(input._raw)
-    low, high = _limits(values, min, max)
+    low, high = (storable(limit, float64.numpy).item() for limit in (min, max))
+    low, high = _limits(values, low, high)
     if values.dtype == bool:
         raise not_implemented("linspace_cpu", BY_NUMPY[values.dtype])
     low, high = storable(low, values.dtype), storable(high, values.dtype)
