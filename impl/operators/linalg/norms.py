@@ -232,11 +232,12 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         )
     _require_floating("linalg.vector_norm", x)
     refuse_complex_order("vector_norm", ord)
-    if dtype is not None:
-        _check_widening("linalg.vector_norm", x.dtype, dtype)
-        dtype = None if dtype is x.dtype else dtype
     if dim is not None:
         dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    if dtype is not None:
+        require_identity(x._raw, float(ord), dim)
+        _check_widening("linalg.vector_norm", x.dtype, dtype)
+        dtype = None if dtype is x.dtype else dtype
     return vector_norm_dims(x, ord, dim, keepdim, dtype)
 
 

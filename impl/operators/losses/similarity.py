@@ -87,13 +87,13 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     Norms below `eps` count as `eps`. Raises RuntimeError for integers and shapes that do not
     broadcast.
     """
-    if not eps >= 0:
-        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = dtypes.result_dtype((x1._raw, x2._raw))
     if common.category != FLOATING:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is " + common.legacy
         )
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     x1, x2 = (x.to(common) if x.dtype.category < FLOATING else x for x in (x1, x2))
     if x1._raw.shape != x2._raw.shape:
         shape = broadcast_shapes(x1._raw.shape, x2._raw.shape)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from impl.core.dtypes import REDUCED, bfloat16, complex128, float64, result_dtype
+from impl.core.dtypes import REDUCED, bfloat16, complex128, float64, int64, result_dtype
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import check_out, store
-from impl.kernels.casting import storable
+from impl.kernels.casting import element, storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.allocation import dense_strides
 from impl.tensor.tensor import Tensor, new, requires_grad
@@ -39,6 +39,8 @@ _EXACT: dict[float, Callable] = {
     takes_real_part=True,
 )
 def pow_scalar(self: Array, exponent) -> Array:
+    if self.dtype.kind in "iub" and isinstance(exponent, int):
+        element(exponent, int64.numpy)  # raises where it is out of range
     target = result_dtype([self, exponent])
     base = self if self.dtype == target.numpy else self.astype(target.numpy)
     if target.numpy in REDUCED and not -100 < exponent < 100:

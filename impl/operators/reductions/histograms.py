@@ -106,12 +106,15 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
 
 def _limits(values: np.ndarray, low, high) -> tuple[float, float]:
+    vectors = low == high and values.size > 1
     if low == high and values.size:
         if BY_NUMPY[values.dtype].category > FLOATING:
             raise TypeError(f"aminmax not implemented for {BY_NUMPY[values.dtype].legacy}")
         low, high = values.min().item(), values.max().item()
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+        # The NaN that ATen's vectors make of several elements has the sign bit.
+        first, last = ("-nan", "-nan") if vectors and math.isnan(low) else (f"{low:g}", f"{high:g}")
+        raise RuntimeError(f"torch.histc: range of [{first}, {last}] is not finite")
     if low == high:
         return _widened(low, values.dtype)
     if low > high:
