@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.devices import device
-from impl.core.dtypes import PYTHON_DTYPES, bool_, check_scalar, dtype, python_number
+from impl.core.dtypes import PYTHON_DTYPES, bool_, check_scalar, dtype, float64, python_number
 from impl.core.memory_formats import layout, memory_format
 from impl.core.named_types import type_name
 from impl.core.state import STATE
@@ -20,6 +20,7 @@ from impl.core.storage import Storage
 from impl.factories.creation import tensor
 from impl.factories.generator import Generator
 from impl.factories.storages import TypedStorage
+from impl.kernels.casting import storable
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.torch_function import DisableTorchFunction, overrides
 
@@ -310,10 +311,29 @@ def _ints(value, parameter, function):
 def _number(value, parameter, function):
     if isinstance(value, int):
         check_scalar(value)
-    return _float(value, parameter, function)
+    return _scalar(value)
 
 
 def _float(value, parameter, function):
+    """A real number. Raises RuntimeError for a tensor with an imaginary part."""
+    number = _scalar(value)
+    return storable(number, float64.numpy).item() if isinstance(number, complex) else number
+
+
+def _floats(value, parameter, function):
+    """Real numbers, of which the first decides that the list fits. Raises TypeError for others."""
+    for place, element in enumerate(value, 1):
+        if not is_float(element):
+            raise TypeError(
+                f"{function}(): argument '{parameter.name}' must be tuple of floats, but found "
+                f"element of type {type_name(element)} at pos {place}"
+            )
+    numbers = tuple(_float(element, parameter, function) for element in value)
+    return value if all(map(operator.is_, numbers, value)) else numbers
+
+
+def _scalar(value):
+    """A Python number of a NumPy scalar or a 0-dim tensor; other values as they are."""
     if isinstance(value, np.generic):
         return python_number(value)
     if not isinstance(value, Tensor):
@@ -362,6 +382,7 @@ _CONVERSIONS = {
     "SymInt": _int,
     "SymInt[]": _ints,
     "float": _float,
+    "float[]": _floats,
     "Number": _number,
     "complex": _number,
     "str": _string,

@@ -8,6 +8,7 @@ import operator
 from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
 from impl.arg_parser.parser import ArgParser, has_long, signatures
 from impl.core import messages
+from impl.core.allocator import out_of_memory
 from impl.core.devices import device
 from impl.core.meta_arrays import NeedsElements
 from impl.core.registry import FUNCTIONS, NATIVE, C
@@ -177,6 +178,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 return parse((a,), named)
             if writes and not isinstance(error, TypeError):
                 refuse_write((*_given(a, b, c, more), *named.values()))
+            if isinstance(error, MemoryError):
+                raise out_of_memory(error) from None
             raise
 
     parser.public = function

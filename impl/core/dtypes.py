@@ -217,10 +217,24 @@ def dtype_of_number(value) -> dtype:
     return bool_ if category == BOOL else int64
 
 
-_UINT64 = (
-    "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool and "
-    "UInt64"
-)
+def _refuse_uint64(a: str, b: str) -> RuntimeError:
+    """The error where numbers of uint64 meet others that are not floating."""
+    return RuntimeError(
+        "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+        f"{a} and {b}"
+    )
+
+
+def _joined_numbers(number: dtype | None, wide: bool, value) -> tuple[dtype, bool]:
+    """The dtype of the numbers so far and one more, and whether that stands for uint64, of which
+    the numbers from 2 ** 63 on are."""
+    d = dtype_of_number(value)
+    is_wide = type(value) is int and value >= 2**63
+    if number is None:
+        return d, is_wide
+    if wide != is_wide and FLOATING not in (number.category, d.category):
+        raise _refuse_uint64("UInt64" if wide else number.legacy, "UInt64" if is_wide else d.legacy)
+    return JOIN[number, d], wide and is_wide
 
 
 def result_dtype(operands) -> dtype:
@@ -229,18 +243,16 @@ def result_dtype(operands) -> dtype:
     `operands` are arrays, NumPy scalars (0-dim) or Python numbers. Three priorities (tensors with
     dimensions, 0-dim tensors, Python numbers) each promote among themselves; a lower priority
     counts only if its category is higher. Raises NotImplementedError where the result would be
-    complex32, RuntimeError where it would be that of bool and uint64.
+    complex32, RuntimeError where it would be that of uint64 and another one that is not floating.
     """
     dimensioned: Any = None
     zero_dim: Any = None
     number: Any = None
-    wide = False  # whether a number is one of torch's uint64
+    wide = False  # whether the numbers are of torch's uint64
     for value in operands:
         d = BY_NUMPY.get(getattr(value, "dtype", None))
         if d is None:
-            wide = wide or (type(value) is int and value >= 2**63)
-            d = dtype_of_number(value)
-            number = d if number is None else JOIN[number, d]
+            number, wide = _joined_numbers(number, wide, value)
         elif value.ndim:
             dimensioned = d if dimensioned is None else JOIN[dimensioned, d]
         else:
@@ -257,7 +269,7 @@ def result_dtype(operands) -> dtype:
             elif lower is number and lower.category == COMPLEX:
                 result = default_complex()  # the tensors are integers
             elif wide and lower is number:
-                raise RuntimeError(_UINT64)
+                raise _refuse_uint64(result.legacy, "UInt64")
             else:
                 result = JOIN[result, lower]
     return result

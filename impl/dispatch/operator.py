@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode, messages
+from impl.core.allocator import out_of_memory
 from impl.core.dtypes import DIFFERENTIABLE, bfloat16, float16
 from impl.core.meta_arrays import NeedsElements, holds
 from impl.core.meta_functions import to_meta
@@ -249,7 +250,10 @@ class Operator(OperatorLists):
             if result is not NotImplemented:
                 return result
         forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
-        result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
+        try:
+            result = self._call_meta_kernel(raws) if on_meta else self._call_kernel(raws)
+        except MemoryError as error:
+            raise out_of_memory(error) from None
         return self.wrap_outputs(result, raws, args, mask, strided)
 
     def _on_one_device(self, args) -> list:

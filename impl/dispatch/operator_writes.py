@@ -128,6 +128,7 @@ class OperatorWrites(OutputLayout):
         late = memory.disjoint == "late"
         seen = bool(STATE.dispatch_modes or DISPATCHING) and asks(args)
         if not (late or seen):
+            self._refuse_complex_early(raws)
             if memory.preceded is not None:
                 memory.preceded(*raws)
             memory_overlap.check_memory(
@@ -211,6 +212,7 @@ class OperatorWrites(OutputLayout):
             inference_mode.count(out)
             record()
             return out
+        self._refuse_complex_early(raws)
         raws = self._admitted(out, args, raws)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         # TensorIterator does not resize an output that is an operand, too.
@@ -242,6 +244,12 @@ class OperatorWrites(OutputLayout):
         plain = not self.grad_inputs or all_inference((args, out))
         check_out(self.name, out, linked, plain)
         return lambda: None
+
+    def _refuse_complex_early(self, raws) -> None:
+        """Raise the refusal of complex numbers that comes before the checks of the written tensor:
+        that of a meta function, not of a kernel."""
+        if self.complex is not None and self.complex.refuses and self.complex.kernel is None:
+            self._refuse_complex(raws)
 
     def _admitted(self, out: Tensor, args, raws):
         """The raw arguments after `out=` has passed the checks of its dtype and memory, and has

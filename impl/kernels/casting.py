@@ -7,6 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 
+from impl.core.allocator import check_storage
 from impl.core.dtypes import ALL, BY_NUMPY, FLOATING, INTEGRAL, REDUCED, float32, float64, int64
 
 
@@ -55,6 +56,8 @@ def storable(value, dtype: np.dtype):
         fits = in_range(value, dtype)
     if not fits:
         raise overflow(dtype)
+    if dtype.kind not in "iu" and isinstance(value, int):
+        value = float(value)  # which bfloat16 takes where it does not take a large integer
     return np.asarray(value).astype(dtype)[()]
 
 
@@ -72,7 +75,8 @@ def limit(end: str, value, dtype: np.dtype):
             f"Clamp {end} value {value:g} is outside the representable range of "
             f"{BY_NUMPY[dtype].legacy}"
         )
-    return dtype.type(min(max(int(storable(value, _INT64)), low), high))
+    whole = value if isinstance(value, int) else int(storable(value, _INT64))
+    return dtype.type(min(max(whole, low), high))
 
 
 def element(value, dtype: np.dtype):
@@ -83,10 +87,12 @@ def element(value, dtype: np.dtype):
 
 
 def filled(shape, value, dtype: np.dtype) -> np.ndarray:
-    """A new array of one number (ATen's fill_). Raises RuntimeError as `storable` does.
+    """A new array of one number (ATen's fill_). Raises RuntimeError as `storable` and
+    `check_storage` do.
 
     A single element of half or bfloat16 takes any double, which may round to infinity.
     """
+    check_storage(shape, dtype.itemsize)
     single = dtype in REDUCED and math.prod(shape) == 1
     return np.full(shape, storable(value, _FLOAT64 if single else dtype), dtype)
 

@@ -44,6 +44,31 @@ def _checked(name: str, M: int, dtype: Any, layout: Any) -> Any:
     return dtype
 
 
+def _options(
+    name: str, M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool
+) -> dict[str, Any]:
+    """The options of the factories that make a window. Raises ValueError as `_checked` does."""
+    return {
+        "dtype": _checked(name, M, dtype, layout),
+        "layout": layout,
+        "device": device,
+        "requires_grad": requires_grad,
+    }
+
+
+def _short(M: int, options: dict[str, Any]) -> Tensor | None:
+    """The window of no element or of one; None for a longer one."""
+    if M == 0:
+        return C.empty((0,), **options)
+    return C.ones((1,), **options) if M == 1 else None
+
+
+def _places(start: Any, end: Any, M: int, options: dict[str, Any]) -> Any:
+    """M numbers from start to end, of which the window is a function; by keywords, as torch passes
+    them, which its message for a length that is no integer lists."""
+    return C.linspace(start=start, end=end, steps=M, **options)
+
+
 def _count(M: int, sym: bool) -> int:
     """The length of the symmetric window of which this is a part."""
     return M if sym or M <= 1 else M + 1
@@ -62,18 +87,18 @@ def exponential(
 ) -> Tensor:
     """Falls by a factor of e each `tau` elements from the center, which is the middle by default
     (torch.signal.windows.exponential)."""
-    options = {"dtype": _checked("exponential", M, dtype, layout), "device": device}
+    options = _options("exponential", M, dtype, layout, device, requires_grad)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     if M == 0:
-        return C.empty((0,), **options, requires_grad=requires_grad)
+        return C.empty((0,), **options)
     if center is None:
         center = (_count(M, sym) - 1) / 2.0
     scale = 1 / tau
     start, end = -center * scale, (-center + (M - 1)) * scale
-    at = C.linspace(start, end, M, **options, requires_grad=requires_grad)
+    at = _places(start, end, M, options)
     return C.exp(-C.abs(at))
 
 
@@ -87,12 +112,12 @@ def cosine(
     requires_grad: bool = False,
 ) -> Tensor:
     """Half a wave of the sine, at the middles of its elements (torch.signal.windows.cosine)."""
-    options = {"dtype": _checked("cosine", M, dtype, layout), "device": device}
+    options = _options("cosine", M, dtype, layout, device, requires_grad)
     if M == 0:
-        return C.empty((0,), **options, requires_grad=requires_grad)
+        return C.empty((0,), **options)
     scale = math.pi / _count(M, sym)
     start, end = 0.5 * scale, (0.5 + (M - 1)) * scale
-    return C.sin(C.linspace(start, end, M, **options, requires_grad=requires_grad))
+    return C.sin(_places(start, end, M, options))
 
 
 def gaussian(
@@ -107,15 +132,15 @@ def gaussian(
 ) -> Tensor:
     """A normal density around the middle, whose largest value is 1
     (torch.signal.windows.gaussian)."""
-    options = {"dtype": _checked("gaussian", M, dtype, layout), "device": device}
+    options = _options("gaussian", M, dtype, layout, device, requires_grad)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     if M == 0:
-        return C.empty((0,), **options, requires_grad=requires_grad)
+        return C.empty((0,), **options)
     first = -(_count(M, sym) - 1) / 2.0
     scale = 1 / (std * math.sqrt(2))
     start, end = first * scale, (first + (M - 1)) * scale
-    at: Any = C.linspace(start, end, M, **options, requires_grad=requires_grad)
+    at = _places(start, end, M, options)
     return C.exp(-(at**2))
 
 
@@ -131,15 +156,16 @@ def kaiser(
 ) -> Tensor:
     """The window of Bessel functions that is narrowest for its side lobes, set by `beta`
     (torch.signal.windows.kaiser)."""
-    options = {"dtype": _checked("kaiser", M, dtype, layout), "device": device}
+    options = _options("kaiser", M, dtype, layout, device, requires_grad)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    if M < 2:
-        return C.ones((M,), **options, requires_grad=requires_grad)
-    shape: Any = tensor(beta, **options)
+    short = _short(M, options)
+    if short is not None:
+        return short
+    shape: Any = tensor(beta, dtype=options["dtype"], device=device)
     scale = 2.0 * shape / (_count(M, sym) - 1)
     end = C.minimum(shape, -shape + (M - 1) * scale)
-    at = C.linspace(-shape, end, M, **options, requires_grad=requires_grad)
+    at = _places(-shape, end, M, options)
     return C.i0(C.sqrt(shape * shape - C.pow(at, 2))) / C.i0(shape)
 
 
@@ -153,11 +179,12 @@ def bartlett(
     requires_grad: bool = False,
 ) -> Tensor:
     """A triangle with zeros at its ends (torch.signal.windows.bartlett)."""
-    options = {"dtype": _checked("bartlett", M, dtype, layout), "device": device}
-    if M < 2:
-        return C.ones((M,), **options, requires_grad=requires_grad)
+    options = _options("bartlett", M, dtype, layout, device, requires_grad)
+    short = _short(M, options)
+    if short is not None:
+        return short
     scale = 2 / (_count(M, sym) - 1)
-    at = C.linspace(-1, -1 + (M - 1) * scale, M, **options, requires_grad=requires_grad)
+    at = _places(-1, -1 + (M - 1) * scale, M, options)
     return 1 - C.abs(at)
 
 
@@ -173,18 +200,19 @@ def general_cosine(
 ) -> Tensor:
     """A sum of cosines with coefficients of alternating sign
     (torch.signal.windows.general_cosine)."""
-    options = {"dtype": _checked("general_cosine", M, dtype, layout), "device": device}
-    if M < 2:
-        return C.ones((M,), **options, requires_grad=requires_grad)
+    options = _options("general_cosine", M, dtype, layout, device, requires_grad)
+    short = _short(M, options)
+    if short is not None:
+        return short
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     if not a:
         raise ValueError("Coefficients cannot be empty")
     scale = 2 * math.pi / (_count(M, sym) - 1)
-    at = C.linspace(0, (M - 1) * scale, M, **options, requires_grad=requires_grad)
+    at = _places(0, (M - 1) * scale, M, options)
     signed = [(-1) ** i * weight for i, weight in enumerate(a)]
-    weights = tensor(signed, **options, requires_grad=requires_grad)
-    order = C.arange(len(signed), **options, requires_grad=requires_grad)
+    weights = tensor(signed, dtype=options["dtype"], device=device, requires_grad=requires_grad)
+    order = C.arange(len(signed), **options)
     return (weights.unsqueeze(-1) * C.cos(order.unsqueeze(-1) * at)).sum(0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dtypes import FLOATING, bfloat16
 from impl.core.meta_arrays import MetaArray, is_meta
+from impl.core.sizes import check_count
 from impl.core.storage import Memory, Storage, address
 from impl.core.strides import contiguous_strides, element_strides, extent, strided, strides_of
 from impl.tensor.tensor import Tensor
@@ -56,9 +57,12 @@ def check_offset(offset: int) -> None:
 
 
 def check_bounds(tensor: Tensor, target: Geometry) -> None:
-    """Raise RuntimeError if a geometry exceeds the storage (ATen's checkInBoundsForStorage)."""
+    """Raise RuntimeError if a geometry exceeds the storage (ATen's checkInBoundsForStorage), and
+    then for a size below zero, with which torch counts as if it were a large one."""
     check_offset(target.offset)
     check_room(target, tensor._raw.dtype.itemsize, tensor._storage.nbytes())
+    if min(target.shape, default=0) < 0:
+        check_count(target.shape)
 
 
 def bytes_needed(target: Geometry, itemsize: int) -> int:

@@ -58,7 +58,7 @@ class FastCall:
     """Writes the source of a function that calls an operator; see `function`."""
 
     made: str  # the names of the returned values
-    caught = "ValueError"  # the errors of the kernel for which the slow path is asked
+    caught = "(ValueError, MemoryError)"  # of the kernel, for which the slow path is asked
 
     def __init__(self, op, scope: dict, constants: dict | None, expression: str | None) -> None:
         self.op = op

@@ -38,10 +38,10 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
         storing = functools.partial(_storing_numbers, n, d)
         return store_underived(f"aten::fft_{name}", (), out, compute, storing)
     dtype = dtype or get_default_dtype()
-    if dtype.category < FLOATING:
-        raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if count < 0:
         raise negative_size([count])
+    if dtype.category < FLOATING:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
     result = arange(count, dtype=dtype)
     if name == "fftfreq":
         result[(n + 1) // 2 :] -= n

@@ -55,10 +55,10 @@ def arange(start, end=None, step=1, *, dtype=None):
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
     _require_arithmetic("arange_cpu", dtype)
     start, end, step = _real((start, end, step))
+    _check_step(start, end, step)
     for value in (start, end, step):
         if type(value) is int:
             storable(value, dtypes.int64.numpy)  # raises where it is out of range
-    _check_step(start, end, step)
     whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
     d = dtype or (dtypes.int64 if whole else dtypes.get_default_dtype())
     count = -((start - end) // step) if whole else math.ceil((end - start) / step)

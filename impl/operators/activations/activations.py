@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, WIDE
+from impl.core.dtypes import BY_NUMPY, WIDE, float64
 from impl.core.inference_mode import refuses
 from impl.core.meta_functions import like_first
 from impl.dispatch.definition import Array, function, operator
@@ -140,7 +140,7 @@ def hardshrink(self: Array, lambd=0.5) -> Array:
 @rounded_once
 def softshrink(self: Array, lambd) -> Array:
     """self moved towards 0 by lambd, 0 where it would cross (F.softshrink)."""
-    lambd = self.dtype.type(lambd)
+    lambd = element(lambd, self.dtype)
     between = np.asarray(self * self.dtype.type(0))
     if isinstance(self, np.ndarray) and self.dtype in WIDE:
         # ATen's vectors, two at a time, have no negative zeros there.
@@ -153,6 +153,7 @@ def softshrink(self: Array, lambd) -> Array:
 def _check_range(self, lambd) -> None:
     require_floating(self, "softshrink_check")
     highest = float(ml_dtypes.finfo(self.dtype).max)
+    lambd = element(lambd, float64.numpy)
     if not 0 <= lambd <= highest:
         raise RuntimeError(
             f"lambda must be in range [0, {highest:.6g}] for input dtype "
@@ -233,6 +234,7 @@ def celu_into(self: Array, alpha) -> Array:
 
 
 def _celu(value, alpha):
+    alpha = element(alpha, float64.numpy).item()
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return _elu(value, alpha, 1.0, 1.0 / alpha)

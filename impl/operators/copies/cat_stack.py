@@ -327,22 +327,22 @@ def meshgrid(tensors, *, indexing=None):
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
             "argument.",
         )
-    _check_coordinates(tensors)
-    if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(
-            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
-        )
+    _check_coordinates(tensors, indexing)
     if indexing == "xy" and len(tensors) >= 2:
         second, first, *rest = _grids([tensors[1], tensors[0], *tensors[2:]])
         return (first, second, *rest)
     return tuple(_grids(tensors))
 
 
-def _check_coordinates(tensors) -> None:
+def _check_coordinates(tensors, indexing) -> None:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(
+            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
     for tensor in tensors:
         if tensor._raw.ndim > 1:
             raise RuntimeError(

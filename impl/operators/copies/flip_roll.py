@@ -168,7 +168,8 @@ def rot90_(input, k=1, dims=(0, 1)):
     ndim = input._raw.ndim
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
-    if abs(dims[0] - dims[1]) in (0, ndim):
+    first, second = (wrap_dim(dim, ndim) for dim in dims)
+    if first == second:
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )

@@ -186,7 +186,7 @@ def _operators(kind: str, ndim: int, positions, check):
         _check_filled(input.shape, ndim)
         check(input.shape, padding)
         _check_result(input.shape, padding)
-        refuse_bool(input, name.replace("reflect_", "reflection_"))
+        refuse_bool(input, name.replace("reflect_", "reflection_").replace("ate_", "ation_"))
         return formatted_as(_taken(input, places(input.shape, padding)), input)
 
     def backward(grad_output: Array, input: Array, padding) -> Array:

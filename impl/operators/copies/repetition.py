@@ -99,7 +99,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         input = input.flatten()
         dim = 0
     wrap = existing_dim if isinstance(repeats, Tensor) else wrap_dim
-    dim = wrap(dim, input._raw.ndim)
+    given, dim = dim, wrap(dim, input._raw.ndim)
     size = input._raw.shape[dim] if input._raw.ndim else 1
     if not isinstance(repeats, Tensor):
         return _equally_often(input, repeats, dim, size, output_size)
@@ -110,7 +110,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if repeats._raw.size != size:
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{repeats._raw.size} and input.size({dim}) = {size}"
+            f"{repeats._raw.size} and input.size({given}) = {size}"
         )
     if repeats.is_meta and output_size is None:
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")

@@ -19,20 +19,21 @@ from impl.operators.images.pooling_windows import Windows
 from impl.tensor.tensor import Tensor, requires_grad
 
 
-def _check(kernel_size, dilation, padding, stride) -> None:
-    for name, word, numbers in (
-        ("kernel size", "kernel", kernel_size),
-        ("dilation", "dilation", dilation),
-        ("padding", "pad", padding),
-        ("stride", "stride", stride),
-    ):
+def _check(**settings) -> None:
+    """Raise RuntimeError for numbers out of range, of the first of the settings that has some."""
+    for name, numbers in settings.items():
+        word = _WORDS.get(name, name)
         allowed = name == "padding"
         if min(numbers) < (0 if allowed else 1):
             rule = "non-negative" if allowed else "greater than zero"
             height, width = numbers
             raise RuntimeError(
-                f"{name} should be {rule}, but got {word}_height: {height} {word}_width: {width}"
+                f"{name.replace('_', ' ')} should be {rule}, but got {word}_height: {height} "
+                f"{word}_width: {width}"
             )
+
+
+_WORDS = {"kernel_size": "kernel", "padding": "pad"}
 
 
 def _check_dtype(raw, loop: str) -> None:
@@ -54,7 +55,7 @@ def _shown(pair) -> str:
     batching="merged",
 )
 def im2col(self: Array, kernel_size, dilation, padding, stride) -> Array:
-    _check(kernel_size, dilation, padding, stride)
+    _check(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     if self.shape[existing_dim(1, self.ndim)]:
         existing_dim(2, self.ndim)
     windows = Windows(self.shape[-2:], kernel_size, stride, padding, dilation, False)
@@ -82,7 +83,7 @@ def im2col(self: Array, kernel_size, dilation, padding, stride) -> Array:
 
 @operator(node="Col2ImBackward0", function=False, method=False, writes=1, batching="merged")
 def col2im(self: Array, output_size, kernel_size, dilation, padding, stride) -> Array:
-    _check(kernel_size, dilation, padding, stride)
+    _check(kernel_size=kernel_size, stride=stride, dilation=dilation, padding=padding)
     windows = Windows(output_size, kernel_size, stride, padding, dilation, False)
     _check_columns(self.shape, windows)
     _check_dtype(self, "col2im_out_cpu")

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.dtypes import BY_NUMPY, FLOATING, int64
 from impl.core.memory_formats import channels_last, formatted_as, suggested_by
 from impl.core.registry import NATIVE, tensor_ops
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
+from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import widened
 from impl.operators.images import resampling
 from impl.tensor.tensor import Tensor
@@ -206,7 +207,8 @@ def _upsampled(name: str, input: Tensor, size, scale_factors, *corners) -> Tenso
     if scale_factors is None:
         return getattr(tensor_ops, name)(input, tuple(size), *corners, *(None,) * len(spatial))
     scales = tuple(float(scale) for scale in scale_factors)
-    made = tuple(int(n * scale) for n, scale in zip(spatial, scales, strict=True))
+    pairs = zip(spatial, scales, strict=True)
+    made = tuple(storable(n * scale, int64.numpy).item() for n, scale in pairs)
     return getattr(tensor_ops, name)(input, made, *corners, *scales)
 
 

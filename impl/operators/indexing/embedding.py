@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.messages import tensor_type
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
+from impl.core.strides import element_strides, has_zero_strides
 from impl.dispatch.definition import (
     Array,
     OfArguments,
@@ -18,11 +20,12 @@ from impl.dispatch.definition import (
     operator,
     written,
 )
-from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.facts import MemoryOverlap, NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_differentiated
 from impl.dispatch.vmap_rules import folded_into, fronted, hide, hide_at, unfolded
 from impl.kernels.reduced_precision import sums_at, widened
 from impl.operators.indexing.gathering import check_selected
+from impl.operators.linalg.norms import require_identity
 from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -153,9 +156,12 @@ def _renormed(weight, indices, max_norm, norm_type):
                 f"select(): index {row} out of range for tensor of size {[*weight.shape]} at "
                 "dimension 0"
             )
+        require_identity(weight[row], norm_type, None)
         sizes = np.abs(widened(weight[row])).astype(np.float64)
         norm = float(np.linalg.norm(sizes, norm_type).astype(weight.real.dtype))
         if norm > max_norm:
+            if has_zero_strides(weight.shape[1:], element_strides(weight)[1:]):
+                raise RuntimeError(messages.OVERLAP)
             yield row, weight[row] * weight.dtype.type(max_norm / (norm + 1e-7))
 
 
@@ -165,6 +171,7 @@ def _renormed(weight, indices, max_norm, norm_type):
     method=False,
     fresh=True,
     torch_name="embedding_renorm",
+    memory=MemoryOverlap(within=True),
 )
 def renormed_rows(weight: Array, indices: Array, max_norm, norm_type) -> Array:
     table = weight.copy()

@@ -184,6 +184,12 @@ def _taken_along(input, indices, dim):
     """The arguments of `gather`."""
     if dim is None:
         return tensor_ops.view(input, (-1,)), 0, tensor_ops.view(indices, (-1,))
+    ndim = input._raw.ndim
+    if ndim != indices._raw.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
+        )
     if indices._raw.dtype != np.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
@@ -193,12 +199,6 @@ def _taken_along(input, indices, dim):
         raise RuntimeError(
             f"Expected tensor to have {input.device} Device, but got tensor with {indices.device} "
             "Device (while checking arguments for torch.take_along_dim():)"
-        )
-    ndim = input._raw.ndim
-    if ndim != indices._raw.ndim:
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
-            f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
         )
     dim = existing_dim(wrap_dim(dim, ndim), ndim)
     indices = tensor_ops.remainder(indices, input._raw.shape[dim])

@@ -155,6 +155,8 @@ def index_reduce(
         if self.dtype.kind in "bc":
             raise not_implemented("index_reduce_func_exclude_input_init", BY_NUMPY[self.dtype])
         self = filled_at(self, dim, index.astype(np.int64), _identity(self.dtype, reduce))
+    if self.ndim < 2 and self.dtype.kind in "bc":
+        raise not_implemented("index_func_", BY_NUMPY[self.dtype])
     if self.dtype.kind == "c" and reduce in _EXTREMA:
         raise not_implemented(f"{_EXTREMA[reduce].__name__}_cpu", BY_NUMPY[self.dtype])
     result, places = np.array(with_dims(self)), with_dims(index)
@@ -163,6 +165,11 @@ def index_reduce(
     try:
         check_in_self(places, result.shape[dim])
     except IndexError as error:
+        if not result.shape[dim] and self.ndim > 1:
+            raise IndexError(  # noqa: B904
+                f"select(): index 0 out of range for tensor of size {[*self.shape]} at dimension "
+                f"{dim}"
+            )
         if not result.size:
             raise
         raise stopped_slices(error, result, dim, places, values, write)  # noqa: B904

@@ -81,7 +81,7 @@ def scattered(self, dim, index, src, combine, reduce="add"):
     if isinstance(src, (np.ndarray, np.generic)):
         src = with_dims(src)[tuple(slice(n) for n in places.shape)]
     else:
-        src = storable(src, self.dtype)
+        src = _number_at(places, dim, result, src)
     size = result.shape[dim]
     try:
         check_along(places, dim, size)
@@ -90,6 +90,16 @@ def scattered(self, dim, index, src, combine, reduce="add"):
         raise stopped(error, result, key, src, combine)  # noqa: B904
     result = combine(result, along(dim, places), src)
     return result if self.ndim else result[0]
+
+
+def _number_at(places, dim, result, number):
+    """A number as an element of the result. Raises RuntimeError where it is none, but first for a
+    first index that is out of range, which ATen looks at before it converts."""
+    try:
+        return storable(number, result.dtype)
+    except RuntimeError:
+        check_along(places[(slice(1),) * places.ndim], dim, result.shape[dim])
+        raise
 
 
 def _multiply(target, key, values):

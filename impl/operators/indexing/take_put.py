@@ -26,7 +26,6 @@ from impl.tensor.allocation import ordered_like, preserved
 
 
 def _flat_index(size: int, index):
-    require_long("take", index)
     wrong = (index < -size) | (index >= size)
     if wrong.any():
         value = index[wrong].reshape(-1)[0] if index.ndim else index
@@ -121,6 +120,7 @@ take.checks_out(_check_taken_out, first=True)
 
 @functools.partial(take.structured, late=True)
 def _taken_output(self, index):
+    require_long("take", index)
     if not self.size and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
     layout = index.shape, element_strides(index)

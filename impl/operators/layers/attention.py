@@ -304,13 +304,13 @@ def scaled_dot_product_attention(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
         )
-    if attn_mask is not None:
-        _check_mask(attn_mask, query)
     if is_causal and attn_mask is not None:
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
+    if attn_mask is not None:
+        _check_mask(attn_mask, query)
     if ranks == [3, 3, 3]:
         query, key, value = (tensor.unsqueeze(0) for tensor in (query, key, value))
         while attn_mask is not None and attn_mask.dim() < 4:

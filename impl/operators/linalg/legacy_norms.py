@@ -16,6 +16,7 @@ from impl.operators.linalg.norms import (
     norm_operator,
     norm_tangent,
     raw_norm,
+    require_identity,
 )
 
 
@@ -35,6 +36,7 @@ _BY_VECTOR_NORM: dict[str, Any] = {"writes": 1, "written_by": "linalg_vector_nor
 @norm_operator(node="NormBackward1", batching="dims", **_BY_VECTOR_NORM)
 def norm_dims(self: Array, p, dim, keepdim) -> Array:
     require_real_or_complex(self.dtype)
+    require_identity(self, float(p), dim)
     return raw_norm(self, float(p), wrap_dims(dim, self.ndim), keepdim)
 
 
@@ -53,6 +55,7 @@ norm_dims.forward(
 @norm_operator(node="NormBackward0", **_BY_VECTOR_NORM)
 def norm_all(self: Array, p) -> Array:
     require_real_or_complex(self.dtype)
+    require_identity(self, float(p), None)
     return raw_norm(self, float(p), None, False)
 
 

@@ -31,7 +31,11 @@ from impl.operators.reductions.reductions import restore
 from impl.tensor.batched_tensor import writable
 from impl.tensor.tensor import Tensor
 
-_COMPLEX_ORDER = "linalg.{}: Expected a non-complex scalar as the order of norm."
+
+def refuse_complex_order(name: str, order) -> None:
+    """Raise RuntimeError for a complex number as the order of a norm."""
+    if isinstance(order, complex):
+        raise RuntimeError(f"linalg.{name}: Expected a non-complex scalar as the order of norm.")
 
 
 def raw_norm(raw, order: float, axes, keepdim: bool):
@@ -231,9 +235,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     if x.is_sparse:  # its kernel makes its own checks
         return vector_norm_dims(x, ord, dim, keepdim, dtype)
     _require_floating("linalg.vector_norm", x)
-    if isinstance(ord, complex):
-        raise RuntimeError(_COMPLEX_ORDER.format("vector_norm"))
+    refuse_complex_order("vector_norm", ord)
     if dtype is not None:
+        require_identity(x._raw, float(ord), dim)
         _check_widening("linalg.vector_norm", x.dtype, dtype)
         dtype = None if dtype is x.dtype else dtype
     return vector_norm_dims(x, ord, dim, keepdim, dtype)
@@ -295,8 +299,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
     Raises RuntimeError for other orders and ranks.
     """
-    if isinstance(ord, complex):
-        raise RuntimeError(_COMPLEX_ORDER.format("matrix_norm"))
+    refuse_complex_order("matrix_norm", ord)
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
         shown = ord if isinstance(ord, str) else f"{ord:g}"
         raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 
+from impl.core.dims import require_dims
 from impl.core.dtypes import FLOATING
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.state import STATE
@@ -77,7 +78,7 @@ def _fused(input: Tensor, target: Tensor, reduction: int, ignore_index: int) -> 
     if path is None or meta is None or type(target) is not Tensor or target._strides is not None:
         return None
     rows, classes = input._raw, target._raw
-    if not are_plain(rows, classes, None, ignore_index) or len(rows) != len(classes):
+    if rows.shape[:1] != classes.shape or not are_plain(rows, classes, None, ignore_index):
         return None
     before, connected = fused.connection(input) if path else (None, True)
     if not connected:
@@ -112,6 +113,7 @@ def _along_classes(weight, ndim: int):
 
 def _of_probabilities(input, target, weight, reduction, label_smoothing):
     dim = 0 if input._raw.ndim == 1 else 1
+    require_dims(dim, input._raw.ndim)
     classes = input._raw.shape[dim]
     if weight is not None and weight._raw.shape != (classes,):
         raise RuntimeError(

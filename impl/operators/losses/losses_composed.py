@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from impl.core import messages
-from impl.core.dtypes import FLOATING, bool_, get_default_dtype
+from impl.core.dtypes import FLOATING, bool_, float64, get_default_dtype
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function, native
-from impl.kernels.casting import check_numbers
+from impl.kernels.casting import check_numbers, storable
 from impl.operators.losses.losses import MEAN, NONE, SUM
 from impl.operators.losses.similarity import pairwise_distance
 from impl.tensor.tensor import Tensor
@@ -61,7 +61,8 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
     if input.dtype is bool_:
         raise NotImplementedError(messages.SUBTRACT_BOOLS)
     # ATen fills a tensor of the input's dtype with the margin, so integers truncate it.
-    limit = int(margin) if input.dtype.category < FLOATING else float(margin)
+    whole = input.dtype.category < FLOATING
+    limit = storable(margin, input.dtype.numpy if whole else float64.numpy).item()
     check_numbers(input.dtype.numpy, limit)
     short = tensor_ops.sub(limit, input).clamp_min_(0)
     apart = _saved(target != 1, short)

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, WIDE
 from impl.core.registry import tensor_ops
 from impl.core.strides import element_strides
@@ -236,7 +237,9 @@ def _check_target(kind: np.dtype) -> None:
 
 
 def _check_weight_dtype(input, weight) -> None:
-    if weight is not None and weight.dtype is not input.dtype:
+    if weight is None or input.dtype.category != FLOATING:  # which the kernel refuses
+        return
+    if weight.dtype is not input.dtype:
         raise RuntimeError(
             f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
         )
@@ -248,6 +251,8 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
     if len(goal) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     _check_target(target._raw.dtype)
+    if len(shape) == 2:
+        require_dims(0, len(goal))
     if len(shape) == 1 and len(goal) == 1 and goal[0] != 1:
         raise ValueError(
             f"For 1D input, 1D target must have size 1, but got target size: {goal[0]}"
@@ -286,8 +291,8 @@ def nll_loss_nd(input: Tensor, target: Tensor, weight, reduction: int, ignore_in
     shape, goal = input._raw.shape, target._raw.shape
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    if len(shape) != 1 and (not goal or shape[0] != goal[0]):
-        batch = goal[0] if goal else 0
+    batch = goal[0] if goal else 0
+    if len(shape) != 1 and shape[0] != batch:
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch})."
         )

@@ -17,6 +17,7 @@ from impl.operators.linalg.norms import (
     norm_backward,
     norm_tangent,
     raw_norm,
+    refuse_complex_order,
     require_identity,
     vector_norm,
 )
@@ -36,10 +37,11 @@ def dist(self: Array, other: Array, p=2) -> Array:
 
 
 @dist.checked
-def _refuse_bools(self, other, p) -> None:
+def _refuse_bools_and_complex_orders(self, other, p) -> None:
     bools = [self.dtype, other.dtype].count(np.dtype(np.bool_))
     if bools:
         raise NotImplementedError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
+    refuse_complex_order("vector_norm", p)
 
 
 def _negated_distance_gradient(F, grad, difference, p, result):
@@ -85,13 +87,13 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     Norms below `eps` count as `eps`. Raises RuntimeError for integers and shapes that do not
     broadcast.
     """
-    if not eps >= 0:
-        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = dtypes.result_dtype((x1._raw, x2._raw))
     if common.category != FLOATING:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is " + common.legacy
         )
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     x1, x2 = (x.to(common) if x.dtype.category < FLOATING else x for x in (x1, x2))
     if x1._raw.shape != x2._raw.shape:
         shape = broadcast_shapes(x1._raw.shape, x2._raw.shape)

@@ -13,7 +13,7 @@ from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
-from impl.dispatch.facts import SavedAs
+from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import refuse_bool, require_floating
 from impl.dispatch.out import named_out, refuse_links, store, warn_resized
 from impl.kernels.reduced_precision import rounded_once, widened
@@ -190,28 +190,33 @@ ldexp.forward(
 # -- angles -------------------------------------------------------------------------------------
 
 
-def _refuse_complex(value, name: str) -> None:
-    if value.dtype.kind == "c":
-        raise NotImplementedError(f"{name} is not supported for complex tensors.")
-
-
 @operator(
-    writes=1, node="Deg2RadBackward0", promote="float", elementwise=True, inplace=True, out=True
+    writes=1,
+    node="Deg2RadBackward0",
+    promote="float",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    complex=NoComplex(text="deg2rad is not supported for complex tensors."),
 )
 @rounded_once
 def deg2rad(self: Array) -> Array:
     """Radians of degrees (torch.deg2rad)."""
-    _refuse_complex(self, "deg2rad")
     return self * self.dtype.type(math.pi / 180)
 
 
 @operator(
-    writes=1, node="Rad2DegBackward0", promote="float", elementwise=True, inplace=True, out=True
+    writes=1,
+    node="Rad2DegBackward0",
+    promote="float",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    complex=NoComplex(text="rad2deg is not supported for complex tensors."),
 )
 @rounded_once
 def rad2deg(self: Array) -> Array:
     """Degrees of radians (torch.rad2deg)."""
-    _refuse_complex(self, "rad2deg")
     return self * self.dtype.type(180 / math.pi)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, bool_, result_dtype
+from impl.core.registry import tensor_ops
 from impl.core.strides import unboxed
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
@@ -73,6 +74,14 @@ def _prepare_found(out, elements, test_elements, **_) -> None:
         fit(out, (0,))
 
 
+def _check_view(elements, test_elements: Tensor) -> None:
+    """Raise RuntimeError for test elements that cannot be viewed as a line, where they are so few
+    that ATen compares each with all elements."""
+    size = elements.numel() if isinstance(elements, Tensor) else 1
+    if size and test_elements.numel() < 10 * size**0.145:
+        tensor_ops.view(test_elements, (-1,))
+
+
 @function(
     method=False,
     out=True,
@@ -84,10 +93,13 @@ def _prepare_found(out, elements, test_elements, **_) -> None:
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 
-    Raises NotImplementedError for bools and complex numbers.
+    Raises NotImplementedError for bools and complex numbers, RuntimeError for few test elements
+    that cannot be viewed as a line.
     """
     raws = _raws(elements, test_elements)
     common = _common_dtype(raws)
+    if isinstance(test_elements, Tensor):
+        _check_view(elements, test_elements)
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
     found = np.isin(whole, others, invert=invert)
     return new(unboxed(found))

@@ -6,6 +6,7 @@ import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import times
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers
@@ -58,7 +59,16 @@ def _check_lerp(self, end, weight) -> None:
                 f"{BY_NUMPY[d].c_name}"
             )
     if self.dtype.kind not in "iub" and not isinstance(weight, (np.ndarray, np.generic)):
-        check_numbers(self.dtype, weight)
+        _check_number(self.dtype, weight, self, end)
+
+
+def _check_number(dtype: np.dtype, number, *operands) -> None:
+    """Raise RuntimeError as `check_numbers` does, but first for shapes that do not broadcast."""
+    try:
+        check_numbers(dtype, number)
+    except RuntimeError:
+        broadcast_shapes(*map(np.shape, operands))
+        raise
 
 
 lerp_tensor.checked(_check_lerp)
@@ -126,7 +136,7 @@ def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
 def _check_addcmul(self, tensor1, tensor2, value) -> None:
     d = result_dtype([self, tensor1, tensor2]).numpy
     if d.kind != "b":
-        check_numbers(d, value)
+        _check_number(d, value, self, tensor1, tensor2)
 
 
 addcmul.gradient(
@@ -167,7 +177,8 @@ def _check_addcdiv(self, tensor1, tensor2, value) -> None:
             "inputs. The future addcdiv behavior is just the latter implementation: (input + value "
             "* tensor1 / tensor2), for all dtypes."
         )
-    check_numbers(result_dtype([self, tensor1, tensor2]).numpy, value)
+    d = result_dtype([self, tensor1, tensor2]).numpy
+    _check_number(d, value, self, tensor1, tensor2)
 
 
 def _to_divisor(F, grad, tensor1, tensor2, value):

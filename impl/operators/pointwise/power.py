@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from impl.core.dtypes import REDUCED, bfloat16, complex128, float16, float64, result_dtype
+from impl.core.dtypes import REDUCED, bfloat16, complex128, float16, float64, int64, result_dtype
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import check_out, store
-from impl.kernels.casting import storable
+from impl.kernels.casting import element, storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.allocation import dense_strides
 from impl.tensor.tensor import Tensor, new, requires_grad
@@ -39,6 +39,8 @@ _EXACT: dict[float, Callable] = {
     takes_real_part=True,
 )
 def pow_scalar(self: Array, exponent) -> Array:
+    if self.dtype.kind in "iub" and isinstance(exponent, int):
+        element(exponent, int64.numpy)  # raises where it is out of range
     target = result_dtype([self, exponent])
     base = self if self.dtype == target.numpy else self.astype(target.numpy)
     if target.numpy in REDUCED and not -100 < exponent < 100:
@@ -48,7 +50,7 @@ def pow_scalar(self: Array, exponent) -> Array:
     if target is float16 and exponent in (0.5, -0.5):
         return _power_of_half(base, exponent)
     if target.numpy in REDUCED and exponent not in _EXACT:
-        exponent = float(target.numpy.type(exponent))  # rounded to the reduced dtype, too
+        exponent = float(target.numpy.type(float(exponent)))  # rounded to the reduced dtype, too
     return _power_by_number(base, exponent)
 
 
@@ -81,7 +83,9 @@ def _power_by_number(base, exponent):
         return base ** storable(exponent, base.dtype)
     exact = _EXACT.get(exponent)
     if exact is None:
-        return _complex_power(base, exponent) if base.dtype.kind == "c" else base**exponent
+        if base.dtype.kind == "c":
+            return _complex_power(base, exponent)
+        return base ** float(exponent)  # bfloat16 takes no integer beyond int64
     return exact(base)
 
 

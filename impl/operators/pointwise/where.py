@@ -39,7 +39,9 @@ def _require_condition(d: np.dtype) -> None:
 def _cast(value, target):
     if isinstance(value, (np.ndarray, np.generic)):
         return value if value.dtype == target else value.astype(target)
-    return storable(value, target) if target.kind == "u" else target.type(value)
+    if target.kind == "u":
+        return storable(value, target)
+    return np.asarray(value).astype(target)[()]  # which takes integers beyond int64
 
 
 def _same_as_promoted(out, condition, self, other) -> None:
@@ -171,9 +173,9 @@ def nan_to_num(self: Array, nan=None, posinf=None, neginf=None) -> Array:
         parts.imag = nan_to_num.kernel(self.imag, nan, posinf, neginf)
         return parts
     limits = ml_dtypes.finfo(self.dtype)  # NumPy's does not know bfloat16
-    high = limits.max if posinf is None else posinf
-    low = limits.min if neginf is None else neginf
-    result = np.where(np.isnan(self), self.dtype.type(0 if nan is None else nan), self)
+    high = limits.max if posinf is None else float(posinf)
+    low = limits.min if neginf is None else float(neginf)
+    result = np.where(np.isnan(self), self.dtype.type(0 if nan is None else float(nan)), self)
     result = np.where(self == np.inf, self.dtype.type(high), result)
     return np.where(self == -np.inf, self.dtype.type(low), result)
 

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from impl.core import messages
-from impl.core.dims import existing_dim
+from impl.core.dims import existing_dim, require_dims
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.core.registry import tensor_ops
 from impl.core.warning import warn_once
@@ -235,6 +235,7 @@ def _addmv_meta(self, mat, vec, beta, alpha):
             f"vector + matrix @ vector expected, got {self.ndim}, {mat.ndim}, {vec.ndim}"
         )
     if mat.shape[1] != vec.shape[0] or self.size not in (1, mat.shape[0]):
+        require_dims(0, self.ndim)
         reject_vector_sizes(self.size, mat, vec)
     if not self.dtype == mat.dtype == vec.dtype:
         reject_vector_dtypes(self, mat, vec)

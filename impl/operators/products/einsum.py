@@ -136,10 +136,10 @@ def _align(tensor: Tensor, names: list, order: list) -> Tensor:
 
 def _check_sizes(operands: list[Tensor], order: list, names: list[list]) -> None:
     """Raise RuntimeError for sizes of one name that differ."""
-    for dim, name in enumerate(order):
-        size = 1
-        for i, tensor in enumerate(operands):
-            n = tensor._raw.shape[dim]
+    sizes = dict.fromkeys(order, 1)
+    for i, tensor in enumerate(operands):
+        for name in names[i]:
+            n, size = tensor._raw.shape[order.index(name)], sizes[name]
             if n != 1 and size != 1 and n != size:
                 if isinstance(name, int):
                     raise RuntimeError(
@@ -151,7 +151,7 @@ def _check_sizes(operands: list[Tensor], order: list, names: list[list]) -> None
                     f"einsum(): subscript {name} has size {n} for operand {i} which does not "
                     f"broadcast with previously seen size {size}"
                 )
-            size = n if n != 1 else size
+            sizes[name] = n if n != 1 else size
 
 
 def _contract(operands: list[Tensor], kept: int, ndim: int) -> Tensor:

@@ -75,7 +75,7 @@ def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return addmm(bias, input, turned, 1, 1)
     shape = input._raw.shape
     # In transforms torch composes it by another function (ATen/functorch/PyTorchOperatorHacks.cpp).
-    as_rows = ranks[0] == 3 if STATE.transforms else bias._raw.ndim and bias.is_contiguous()
+    as_rows = ranks[0] == 3 if STATE.transforms else bias._raw.ndim == 1 and bias.is_contiguous()
     if as_rows and input.is_contiguous():
         rows = tensor_ops.view(input, (math.prod(shape[:-1]), shape[-1]))
         result = addmm(bias, rows, turned, 1, 1)

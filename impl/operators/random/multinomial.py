@@ -67,7 +67,7 @@ def _put_back(weights: Tensor, count: int, generator) -> Tensor:
     drawn = np.empty((*values.shape[:-1], count), np.int64)
     for index in np.ndindex(values.shape[:-1]):
         row = values[index]
-        if (row < 0).any():
+        if not (row >= 0).all():
             raise RuntimeError(
                 "invalid multinomial distribution (encountering probability entry < 0)"
             )

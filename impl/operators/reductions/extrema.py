@@ -134,9 +134,9 @@ def _require_elements(name: str, raw, dims) -> None:
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
             "Specify the reduction dim with the 'dim' argument."
         )
-    for given, dim in zip(dims, wrap_dims(dims, raw.ndim), strict=True):
-        if raw.ndim and raw.shape[dim] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
+    for dim in dims:
+        if raw.shape[wrap_dim(dim, raw.ndim)] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
 def read_evenly(F, self_t, self, result):

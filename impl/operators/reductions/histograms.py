@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, float64
 from impl.core.registry import FUNCTIONS
 from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function, operator
@@ -83,7 +83,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         forward_grad.refuse_out("histc", (input, out))
         fit(out, (bins,))
     values = np.asarray(input._raw)
-    low, high = _limits(values, min, max)
+    low, high = (storable(limit, float64.numpy).item() for limit in (min, max))
+    low, high = _limits(values, low, high)
     if values.dtype == bool:
         raise not_implemented("linspace_cpu", BY_NUMPY[values.dtype])
     low, high = storable(low, values.dtype), storable(high, values.dtype)
@@ -109,12 +110,15 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
 
 def _limits(values: np.ndarray, low, high) -> tuple[float, float]:
+    vectors = low == high and values.size > 1
     if low == high and values.size:
         if BY_NUMPY[values.dtype].category > FLOATING:
             raise TypeError(f"aminmax not implemented for {BY_NUMPY[values.dtype].legacy}")
         low, high = values.min().item(), values.max().item()
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+        # The NaN that ATen's vectors make of several elements has the sign bit.
+        first, last = ("-nan", "-nan") if vectors and math.isnan(low) else (f"{low:g}", f"{high:g}")
+        raise RuntimeError(f"torch.histc: range of [{first}, {last}] is not finite")
     if low == high:
         return _widened(low, values.dtype)
     if low > high:

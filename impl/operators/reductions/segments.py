@@ -12,6 +12,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_floating
+from impl.kernels.casting import storable
 
 _REDUCTIONS = {
     "sum": (np.add, 0.0),
@@ -60,7 +61,7 @@ def reduce_segments(
     require_floating(data, "_segment_reduce_cpu")
     counts, segments, places = _layout(lengths, offsets, data.shape[axis])
     combine, identity = _REDUCTIONS[reduce]
-    start = identity if initial is None else initial
+    start = identity if initial is None else storable(initial, data.dtype)
     width = math.prod(data.shape[axis + 1 :])
     result = np.full((counts.size, width), start, data.dtype)
     combine.at(result, segments, _elements(data, axis)[places])
@@ -89,9 +90,9 @@ def reduce_segments_backward(
     _check_kind(given, f"_segment_reduce_cpu_{name}_backward_kernel1")
     counts, segments, places = _layout(lengths, offsets, data.shape[axis])
     width = math.prod(data.shape[axis + 1 :])
-    each = grad.reshape(-1, width)[segments]
+    each = grad.reshape(counts.size, width)[segments]
     value = _elements(data, axis)[places]
-    reduced = output.reshape(-1, width)
+    reduced = output.reshape(counts.size, width)
     if reduce == "mean":
         each = each / counts.reshape(-1, 1)[segments].astype(data.dtype)
     elif reduce == "prod":

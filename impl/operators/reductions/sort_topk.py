@@ -92,9 +92,6 @@ sort_stable = _define_sort("sort_stable", "SortBackward1")
     method=False,
     writes=lambda args: not args[0]._raw.ndim,
     copies=copies_single,
-    complex=NoComplex(
-        text=" topk does not support complex dtypes on CPU", error=TypeError, after_dims=True
-    ),
     batching="dims",
 )
 def topk_dim(self: Array, k, dim, largest, sorted=True) -> Array:
@@ -103,6 +100,8 @@ def topk_dim(self: Array, k, dim, largest, sorted=True) -> Array:
     size = array.shape[dim] if array.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
+    if array.dtype.kind == "c":
+        raise TypeError(" topk does not support complex dtypes on CPU")
     if array.dtype.kind == "b":
         raise NotImplementedError("topk does not support bool dtypes on CPU")
     if array.ndim == 0:

@@ -32,9 +32,13 @@ def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
         )
     check_offset(offset)
     if any(n < 0 for n in size):
-        if 0 not in size:
-            raise RuntimeError(_overflow(size, stride))
-        check_resized(size)
+        if 0 in size:
+            check_resized(size)
+        elif any(n < 0 and step for n, step in zip(size, stride, strict=True)):
+            raise RuntimeError(  # torch computes with a negative size as if it were a large one
+                f"Storage size calculation overflowed with sizes={list(size)} and "
+                f"strides={list(stride)}"
+            )
     return Geometry(tuple(size), tuple(stride), offset)
 
 
@@ -73,16 +77,6 @@ def _check_example(value: Tensor, size, stride, storage_offset=None) -> None:
         f"of `tensor`. {found}This is not supported inside of vmap, please try to rewrite the "
         "`as_strided` call as a sequence of PyTorch view operations"
     )
-
-
-def _overflow(size, stride) -> str:
-    """torch computes with a negative size as if it were a very large one."""
-    if any(n < 0 and step for n, step in zip(size, stride, strict=True)):
-        return (
-            f"Storage size calculation overflowed with sizes={list(size)} and "
-            f"strides={list(stride)}"
-        )
-    return "numel: integer multiplication overflow"
 
 
 def _writes(self, size, *_):
