@@ -316,6 +316,8 @@ def _number(value, parameter, function):
 
 def _float(value, parameter, function):
     """A real number. Raises RuntimeError for a tensor with an imaginary part."""
+    if isinstance(value, Tensor) and value._raw.dtype.kind != "c":
+        return float(value)  # of which a class is asked
     number = _scalar(value)
     return storable(number, float64.numpy).item() if isinstance(number, complex) else number
 
@@ -338,8 +340,6 @@ def _scalar(value):
         return python_number(value)
     if not isinstance(value, Tensor):
         return value
-    if parameter.kind == "float":  # a class is asked about its `__float__`
-        return float(value)
     with DisableTorchFunction():
         return value.item()
 
