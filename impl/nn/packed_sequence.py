@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import C
 from impl.factories.creation.ranges import arange
 from impl.tensor.tensor import Tensor
 
@@ -87,5 +87,5 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another; None for None."""
     if permutation is None:
         return None
-    output = FUNCTIONS["empty_like"](permutation)
+    output = C.empty_like(permutation)
     return output.scatter_(0, permutation, arange(0, permutation.numel()))

@@ -164,7 +164,9 @@ class Muon(Optimizer):
     def _update(self, group) -> None:
         lr, momentum = group["lr"], group["momentum"]
         for param in with_gradient(group):
-            grad = param._own_grad
+            grad: Any = param._own_grad
+            if grad.ndim != 2:
+                raise ValueError("Param gradient must be a 2D matrix")
             buffer = self.state[param]["momentum_buffer"].lerp_(grad, 1 - momentum)
             update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
             settings = group["ns_coefficients"], group["ns_steps"], group["eps"]

@@ -133,6 +133,19 @@ class Adagrad(UpdateRule):
             for param in group["params"]:
                 self._begin(group, param)
 
+    def __setstate__(self, state) -> None:
+        """Take over the state of any optimizer, with tensors as counts of steps also where it does
+        not belong to a parameter.
+
+        Raises KeyError for a state without a count.
+        """
+        super().__setstate__(state)
+        states = list(self.state.values())
+        if states and not isinstance(states[0]["step"], Tensor):
+            kind = step_dtype(any(group["fused"] for group in self.param_groups[-1:]))
+            for kept in states:
+                kept["step"] = creation.tensor(float(kept["step"]), dtype=kind)
+
     def _prepare(self, group) -> None:
         require(group, "fused" if with_gradient(group) else "")
         super()._prepare(group)
