@@ -54,6 +54,11 @@ _OF_DIMS = {
 # no tensor, and factories.
 _FUNCTIONS = {
     **dict.fromkeys(("allclose", "equal", "nonzero", "full", "ones", "zeros"), ("default",)),
+    **dict.fromkeys(("resize_", "resize_as_"), ("default",)),
+    "set_": (
+        *("default", "source_Tensor", "source_Storage"),
+        *("source_Tensor_storage_offset", "source_Storage_storage_offset"),
+    ),
     **dict.fromkeys(("empty_strided", "linspace", "logspace", "scalar_tensor"), ("default",)),
     **dict.fromkeys(("empty_like", "full_like", "ones_like", "zeros_like"), ("default",)),
     **dict.fromkeys(("rand_like", "randn_like", "new_empty"), ("default",)),

@@ -7,7 +7,7 @@ those of ATen that they stand for; in a mode a pass runs formulas on tensors, so
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import BoundArguments
 from typing import Any
@@ -67,16 +67,29 @@ class Draw:
 
 
 def called(op, args: tuple, written: bool = False) -> Any:
-    """The result of a handler for a call of an operator, `written` for one in place."""
+    """The result of a handler for a call of an operator, `written` for one in place. Raises
+    RuntimeError for one of another kind than the operator's."""
     if isinstance(args[-1], Draw):
-        return args[-1](*args[:-1])
-    return dispatched(overload_of(op, args, written), *given(op, args))
+        return checked(args[-1](*args[:-1]))
+    result = dispatched(overload_of(op, args, written), *given(op, args))
+    several = getattr(op, "multiple", False) or len(getattr(op, "outputs", ())) > 1
+    if written or not several:
+        return checked(result)
+    if not isinstance(result, Sequence):
+        kind = type(result)
+        raise RuntimeError(
+            f"Unable to cast Python instance of type {kind} to C++ type '?' (#define "
+            "PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
+            if hasattr(op, "multiple")
+            else f"Object of type '{kind.__name__}' is not an instance of 'sequence'"
+        )
+    return result
 
 
 def called_out(op, args: tuple, out: Tensor) -> Any:
     """The result of a handler for a call of an operator with `out=`."""
     positional, named = given(op, args)
-    return dispatched(out_overload(op, args), positional, {**named, "out": out})
+    return checked(dispatched(out_overload(op, args), positional, {**named, "out": out}))
 
 
 def checked(result: Any) -> Tensor | None:
@@ -88,7 +101,11 @@ def checked(result: Any) -> Tensor | None:
 
 def called_aten(name: str, *args: Any, overload: str = "default", **named: Any) -> Any:
     """The result of a handler for an operator of ATen that none of the implementation is."""
-    return dispatched(getattr(namespace("aten").packet(name), overload), args, named)
+    result = dispatched(getattr(namespace("aten").packet(name), overload), args, named)
+    return result if name in _OF_NUMBERS else checked(result)
+
+
+_OF_NUMBERS = ("_local_scalar_dense", "allclose", "equal")
 
 
 def _detach(tensor: Tensor) -> Tensor:
@@ -123,7 +140,7 @@ def _factory(
     overload = factory_overload(name, make, len(given.args), tuple(values), bool(named))
     named.update({key: options[key] for key in _OPTIONS if options.get(key) is not None})
     args = tuple(list(a) if type(a) is tuple else a for a in values.values())
-    return dispatched(overload, args, named)
+    return checked(dispatched(overload, args, named))
 
 
 tensor_ops.dispatched_detach = _detach

@@ -45,9 +45,9 @@ _STORAGES = "impl.storages"  # the key of the copied storages in deepcopy's memo
 
 
 def own_attributes(tensor: Tensor) -> dict:
-    """The attributes that the program has set on a tensor."""
+    """The attributes that the program has set on a tensor, also under the name of a method."""
     fields = {*vars(TensorBase), *vars(Tensor), *vars(LazyConjTensor)}
-    return {k: v for k, v in vars(tensor).items() if k not in fields}
+    return {k: v for k, v in vars(tensor).items() if k[:1] != "_" or k not in fields}
 
 
 def _over(storage: Storage, kind, shape, strides, offset: int) -> Tensor:
@@ -144,6 +144,10 @@ def reduced(self: Tensor, protocol) -> tuple:
 def _parts(self: Tensor) -> tuple:
     """The function and the arguments that rebuild a tensor without the program's attributes."""
     warn_if_has_hooks(self)
+    if type(self) in DISPATCHING and not self.data_ptr():
+        kinds = (self.layout, self.device, requires_grad(self))
+        sizes = (tuple(self.size()), self.stride(), self.storage_offset())
+        return _rebuild_wrapper_subclass, (type(self), self.dtype, *sizes, *kinds)
     if self.is_sparse:
         stored = (self._indices(), self._values(), self.size(), self.is_coalesced())
         return _rebuild_sparse_tensor, (self.layout, stored)
@@ -193,6 +197,16 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad) -> Tenso
     return tensor
 
 
+def _rebuild_wrapper_subclass(
+    cls, dtype, size, stride, storage_offset, layout, device, requires_grad
+) -> Tensor:
+    """A tensor of a class that has no memory (torch._utils._rebuild_wrapper_subclass)."""
+    options = {"dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
+    return Tensor._make_wrapper_subclass(
+        cls, size, strides=stride, storage_offset=storage_offset, **options
+    )
+
+
 def _rebuild_sparse_tensor(layout, data) -> Tensor:
     """A sparse tensor of its parts (torch._utils._rebuild_sparse_tensor)."""
     if layout is not sparse_coo:
@@ -233,7 +247,10 @@ def _unpacked(flat) -> Storage:
 
 
 # The names by which they are pickled.
-for _function in (_rebuild_meta_tensor_no_storage, _rebuild_sparse_tensor, _rebuild_tensor_v2):
+for _function in (
+    *(_rebuild_meta_tensor_no_storage, _rebuild_sparse_tensor, _rebuild_tensor_v2),
+    _rebuild_wrapper_subclass,
+):
     _function.__module__ = "impl._utils"
 _rebuild_from_type_v2.__module__ = "impl._tensor"
 _get_layout.__module__ = "impl.serialization"

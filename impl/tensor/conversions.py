@@ -19,10 +19,10 @@ from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, is_asked, requir
 def item(self):
     """The only element as a Python number. Raises RuntimeError for more than one, on the meta
     device, and for a value that a function of `linearize` computes."""
-    if (STATE.dispatch_modes or DISPATCHING) and is_asked(self):
-        return tensor_ops.dispatched_aten("_local_scalar_dense", self)
     if self._raw.size != 1:
         raise RuntimeError(f"a Tensor with {self._raw.size} elements cannot be converted to Scalar")
+    if (STATE.dispatch_modes or DISPATCHING) and is_asked(self):
+        return tensor_ops.dispatched_aten("_local_scalar_dense", self)
     if type(self._raw) is MetaArray:
         raise RuntimeError(messages.META_ITEM)
     if STATE.transforms:

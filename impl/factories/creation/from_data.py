@@ -18,7 +18,7 @@ from impl.core.warning import warn, warn_once
 from impl.factories.creation.literals import array_of, unsupported
 from impl.factories.creation.options import check_place, flagged, publish
 from impl.factories.creation.placement import place_of, placed
-from impl.tensor.tensor import Tensor, blank, new, new_constant
+from impl.tensor.tensor import Tensor, blank, is_asked, new, new_constant
 from impl.tensor.torch_function import DisableTorchFunctionSubclass
 
 COPY_WARNING = (
@@ -60,7 +60,7 @@ def lifted(made: Tensor) -> Tensor:
 def copy_of(source: Tensor, d: dtype | None, place=None) -> Tensor:
     """A copy of a tensor without its history, in dtype `d` and on a device if given."""
     with DisableTorchFunctionSubclass():
-        if STATE.dispatch_modes:
+        if is_asked(source):
             options = {"dtype": d or source.dtype, "device": place or source.device}
             return tensor_ops.dispatched_aten("_to_copy", source.detach(), **options)
         result = source.detach().clone()

@@ -228,7 +228,7 @@ bitwise_not.forward("unknown")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
     if asks((input, other)):
-        return called_aten("equal", input, other)
+        return bool(called_aten("equal", input, other))
     refuse_meta("equal", input, other)
     _refuse_traced("equal", input, other)
     return bool(np.array_equal(input._raw, other._raw))
@@ -278,7 +278,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
         more = [rtol, atol, equal_nan]
         while more and more[-1] == allclose.__defaults__[len(more) - 1]:
             more.pop()
-        return called_aten("allclose", input, other, *more)
+        return bool(called_aten("allclose", input, other, *more))
     _check_close(input, other, rtol, atol)
     _refuse_traced("allclose", input, other)
     every = np.all(close(input, other, rtol, atol, equal_nan)._raw)

@@ -17,7 +17,13 @@ from impl.operators.pointwise.power import pow_, pow_inplace
 from impl.tensor import forward_grad
 from impl.tensor.overridable import OPERATORS
 from impl.tensor.tensor import Tensor, new
-from impl.tensor.torch_function import ask, asked_for, asking, overrides
+from impl.tensor.torch_function import (
+    ask,
+    asked_for,
+    asking,
+    handle_torch_function,
+    overrides,
+)
 
 _OPERANDS = (Tensor, bool, int, float, complex)
 _USUAL = set(_OPERANDS)
@@ -37,6 +43,13 @@ _ASKED_FOR = {
         "ifloordiv": "floor_divide_",
         "matmul": "matmul",
     }.items()
+}
+
+
+# The dunder methods that torch writes in Python, which give a handler keywords, too.
+_IN_PYTHON = {
+    *("__floordiv__", "__pow__", "__ipow__", "__rdiv__", "__rfloordiv__", "__rlshift__"),
+    *("__rmod__", "__rpow__", "__rrshift__", "__rsub__", "__rtruediv__"),
 }
 
 
@@ -80,8 +93,11 @@ def _asked(name: str, asked: list, *operands):
     target = _ASKED_FOR.get(name, name)
     if name == "__eq__" and overrides(operands[1]) and not overrides(operands[0]):
         target = "eq"
+    public = getattr(Tensor, target)
     try:
-        return ask(getattr(Tensor, target), f"torch.Tensor.{target}", asked, operands, {})
+        if name in _IN_PYTHON:
+            return handle_torch_function(public, operands, *operands)
+        return ask(public, f"torch.Tensor.{target}", asked, operands, {})
     except TypeError:
         return NotImplemented
 

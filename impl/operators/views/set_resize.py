@@ -13,6 +13,7 @@ from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.core.tensor_impl import TensorBase
 from impl.dispatch.definition import function
+from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.out import all_inference
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.dispatch.vmap_rules import require_examples, warn_slow
@@ -21,6 +22,7 @@ from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
 from impl.tensor.geometry import Geometry, bytes_needed, check_room, elements, geometry
 from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.torch_dispatch import asks
 
 
 @function("resize_", torch=False)
@@ -32,8 +34,13 @@ def resize_(self, *sizes, memory_format=None, **named):
     """
     if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
-    write.announce(self)
     shape = sizes_given("size", sizes, named)
+    if asks((self,)):
+        options = {} if memory_format is None else {"memory_format": memory_format}
+        called_aten("resize_", self, list(shape), **options)
+        inference_mode.count(self)
+        return self
+    write.announce(self)
     if isinstance(self, BatchedTensor):
         return _resize_examples(self, shape)
     resized = shape != self._raw.shape
@@ -82,10 +89,27 @@ def resize_as_(self, the_template, memory_format=None):
         raise RuntimeError("cannot resize variables that require grad")
     if STATE.batched and _for_examples("resize_as_", self, (the_template,)):
         return self
+    if asks((self, the_template)):
+        options = {} if memory_format is None else {"memory_format": memory_format}
+        called_aten("resize_as_", self, the_template, **options)
+        inference_mode.count(self)
+        return self
     shape = the_template._raw.shape
     if memory_format is preserve_format:
         memory_format = suggested(shape, the_template.stride())
     return resize_(self, shape, memory_format=memory_format)
+
+
+def _set_by_handler(self: Tensor, source, storage_offset, size, stride) -> None:
+    """`set_` by the handler of a mode or a class."""
+    kind = "Tensor" if isinstance(source, Tensor) else "Storage"
+    if source is None:
+        called_aten("set_", self)
+    elif size is None:
+        called_aten("set_", self, source, overload=f"source_{kind}")
+    else:
+        place = [storage_offset, list(size), *([] if stride is None else [list(stride)])]
+        called_aten("set_", self, source, *place, overload=f"source_{kind}_storage_offset")
 
 
 def _make_room(memory: Storage, size: int) -> None:
@@ -117,6 +141,10 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     row-major. Raises RuntimeError for another dtype, NotImplementedError for a tensor with a
     tangent.
     """
+    if asks((self, source)):
+        _set_by_handler(self, source, storage_offset, size, stride)
+        inference_mode.count(self)
+        return self
     others = (source,) if isinstance(source, Tensor) and size is None else ()
     recorded = STATE.enabled and any(map(requires_grad, (self, *others)))
     if isinstance(source, Tensor) and size is None and source._raw.dtype != self._raw.dtype:
