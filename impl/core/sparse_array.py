@@ -65,6 +65,11 @@ class SparseArray:
         """Other elements at the same indices."""
         return SparseArray(self.indices, values, self.shape, self.coalesced)
 
+    def without_elements(self, dtype=None) -> SparseArray:
+        """The same with no stored elements, in its own or another dtype."""
+        values = self.values[:0] if dtype is None else self.values[:0].astype(dtype)
+        return SparseArray(self.indices[:, :0], values, self.shape, True)
+
     def places(self) -> np.ndarray:
         """The places of the stored elements, with the sparse dimensions flattened to one."""
         places = np.zeros(self.nnz, np.int64)
@@ -196,8 +201,7 @@ class SparseArray:
         """The product with another (mul_out_sparse_cpu): at the indices that both have, or those of
         one that is not coalesced, zeros among them; of two such, the one with fewer elements."""
         if not self.nnz or not other.nnz:
-            none = np.zeros((0, *self.values.shape[1:]), common_dtype(self, other))
-            return SparseArray(self.indices[:, :0], none, self.shape, True)
+            return self.without_elements(common_dtype(self, other))
         if self.coalesced and other.coalesced:
             return self._intersected(other)
         first = other.coalesced or (not self.coalesced and self.nnz < other.nnz)

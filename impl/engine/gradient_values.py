@@ -7,6 +7,7 @@ graph of the second derivative.
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any
 
@@ -25,6 +26,7 @@ from impl.core.storage import address, owner_of
 from impl.core.strides import element_strides, empty_strided, owns_memory, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.core.zero_arrays import is_zeros
+from impl.kernels.casting import converted
 from impl.kernels.sum_to import sum_to
 from impl.tape.saved_variable import is_output, unpack_array, unpack_tensor
 from impl.tensor import forward_grad
@@ -194,8 +196,13 @@ class ArrayGradients:
         return value.shape, value.dtype
 
     def sum_to(self, value, shape):
-        """A gradient summed over the dimensions along which `shape` was broadcast."""
-        return sum_to(value, shape)
+        """A gradient summed over the dimensions along which `shape` was broadcast. Raises
+        NotImplementedError for a sparse one, unless the sum is a single element."""
+        if type(value) is not SparseArray:
+            return sum_to(value, shape)
+        if math.prod(shape) != 1:
+            raise NotImplementedError(messages.NO_KERNEL.format("view", "SparseCPU"))
+        return value.values.sum(dtype=value.dtype).reshape(shape)
 
     def device(self, value):
         """The device of a gradient."""
@@ -209,6 +216,8 @@ class ArrayGradients:
 
     def cast(self, value, dtype):
         """A gradient in another NumPy dtype."""
+        if type(value) is SparseArray:
+            return value.with_values(converted(value.values, dtype))
         if value.ndim > 1 and not value.flags.c_contiguous:
             value = preserved(value)
         return value.astype(dtype)

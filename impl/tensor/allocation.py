@@ -22,6 +22,7 @@ from impl.core.strides import (
 )
 from impl.core.tensor_iterator import elementwise_strides
 from impl.tensor.batched_tensor import BatchedTensor, levels_of, repeated
+from impl.tensor.sparse_tensor import sparse_tensor
 from impl.tensor.tensor import Tensor, is_asked, new
 
 
@@ -112,6 +113,8 @@ def _filled_like(name: str, value):
             return tensor_ops.dispatched_aten(name, tensor)
         if type(tensor) is BatchedTensor:
             return tensor._over(like(tensor._value))
+        if tensor.is_sparse and not value:
+            return sparse_tensor(tensor._raw.without_elements())
         result = empty_like(tensor)
         result._raw[...] = value
         return result

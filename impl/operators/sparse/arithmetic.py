@@ -305,9 +305,7 @@ def _zero(self):
     check_write(self)
     if self._node is not None:
         raise NotImplementedError("zero_ of a recorded sparse tensor")
-    raw = self._raw
-    none = SparseArray(raw.indices[:, :0], raw.values[:0], raw.shape, True)
-    assign(self, none)
+    assign(self, self._raw.without_elements())
     return self
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from impl.core import messages
 from impl.core.registry import OPERATORS
 from impl.core.sparse_array import SparseArray
+from impl.operators.activations.activation_derivatives import threshold_backward
 from impl.operators.activations.activations import relu
 from impl.operators.pointwise import comparison, rounding
 from impl.operators.pointwise.arithmetic import neg
@@ -69,6 +70,14 @@ for _op in _ZERO_AT_ZERO:
     _op.sparse_kernel = _summed(_op)
     _into = _INTO.get(_op, _op)
     _into.sparse_inplace_kernel = _written(_op, _NAMES.get(_op.name, _op.name))
+
+
+@threshold_backward.sparse
+def _threshold_backward(grad_output, self, threshold) -> SparseArray:
+    """The gradient at the indices of the gradient, which are those of the tensor."""
+    given, kept = grad_output.coalesce(), self.coalesce()
+    return given.with_values(threshold_backward.on_arrays(given.values, kept.values, threshold))
+
 
 for _op in (neg, conj_physical_copy, conj_physical_of_real):
     _op.sparse_kernel = lambda raw, _op=_op: on_elements(_op, raw)
