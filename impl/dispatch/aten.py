@@ -103,9 +103,13 @@ def _name_of(op) -> tuple[str, str]:
     return _names().get(name, (name, "default"))
 
 
-def shown_name(op) -> str:
-    """ATen's name of an operator as its errors and warnings show it, without a default overload."""
+def shown_name(op, args: tuple = ()) -> str:
+    """ATen's name of an operator as its errors and warnings show it, without a default overload;
+    with the arguments, that of an operator of two tensors which takes a number for one of them."""
     name, overload = _name_of(op)
+    for i in op.tensor_positions if op.numbers and len(args) == 2 else ():
+        if not isinstance(args[i], Tensor):
+            return f"{name}.{op.parameters[i]}_scalar"
     return name if overload == "default" else f"{name}.{overload}"
 
 

@@ -247,7 +247,7 @@ def applied(op, args: tuple, level) -> Any:
     elif op.batching in RULES:
         return hide(op.slow_path(*RULES[op.batching](op, args, level)), level)
     if op.batching == "fallback":
-        return fallback(aten.shown_name(op), op.slow_path, args, level)
+        return fallback(aten.shown_name(op, args), op.slow_path, args, level)
     return by_example(op.slow_path, args, level)
 
 

@@ -4,12 +4,15 @@ rules (`impl.dispatch.vmap_rules`), or one after the other.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.registry import OPERATORS, method_of
-from impl.dispatch.aten_names import overload_of
+from impl.core.state import STATE
+from impl.dispatch.slow_writes import slow_name
 from impl.dispatch.vmap_rules import (
     RULES,
     applied,
@@ -19,8 +22,9 @@ from impl.dispatch.vmap_rules import (
     warn_slow,
 )
 from impl.tape.batched_tangents import lifted
-from impl.tensor.batched_tensor import BatchedTensor, is_at
-from impl.tensor.tensor import Tensor
+from impl.tensor import forward_grad
+from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
+from impl.tensor.tensor import Tensor, requires_grad
 
 # The operators in place that are composed, so that the composition meets the unbatched target;
 # those of torch's common rule for arithmetic; and those whose rules name themselves.
@@ -34,13 +38,6 @@ _NAMED = {
     "index_add": "index_add_",
     "scatter_add": "scatter_add_",
 }
-# The operators in place that torch has no rules for.
-_SLOW_WRITES = {
-    *("addcdiv_", "addcmul_", "as_strided_", "clamp_", "cumprod_along_", "cumsum_along_"),
-    *("eq_.Tensor", "ge_.Tensor", "gt_.Tensor", "le_.Tensor", "lt_.Tensor", "ne_.Tensor"),
-    *("hypot_", "index_copy_", "lerp_.Tensor", "masked_scatter_", "pow_.Tensor", "square_"),
-    *("fmod_.Tensor", "put_", "remainder_.Tensor", "renorm_", "tril_", "triu_", "xlogy_"),
-}
 
 
 def written(op, args: tuple, level) -> Tensor:
@@ -51,22 +48,51 @@ def written(op, args: tuple, level) -> Tensor:
     target = args[0]
     if not is_at(target, level):
         return _refused(op, args, level)
-    if (name := overload_of(op.name, args)) in _SLOW_WRITES:
-        name = {"xlogy_": "xlogy_.Tensor"}.get(name, name.replace("_along", ""))
+    if (name := slow_name(op.name, args)) is not None:
         warn_slow(name)
         require_examples(name, level)
     elif op.is_view:
         return _viewed(op, target, args, level)
     ruled = op.batching in RULES and op.batching_function is None
+    if name is not None and not forward_grad.is_used():  # torch writes one example after the other
+        ruled = ruled and any(requires_grad(a) for a in args if isinstance(a, Tensor))
     made = RULES[op.batching](op, args, level) if ruled else None
-    if made is not None and made[0]._raw.ndim == target._raw.ndim + 1:
+    if made is not None and (op.elementwise or made[0]._raw.ndim == target._raw.ndim + 1):
         op.inplace(*made)
         target._show(target._value, target._dim)
         return target
+    return _written_in_turn(op.inplace, args, level, counted=name is not None)
+
+
+def _written_in_turn(function, args: tuple, level, counted: bool = True) -> Tensor:
+    """The target, the first argument, of a function that writes one example after the other; all
+    count as one write, unless each is `counted`."""
+    target: Any = args[0]
+    storage = physical(target)._storage
+    before = storage.version
     for number in range(level.size):
-        op.inplace(*[example(value, number, level) for value in args])
+        function(*[example(value, number, level) for value in args])
+    if not counted:
+        storage.version = min(storage.version, before + 1)
     target._show(target._value, target._dim)
     return target
+
+
+def falls_back(name: Any, method: Callable) -> Callable:
+    """A composite in place, of this name in ATen, for which torch's `vmap` has no rule: it is
+    applied to the examples in turn, with a warning. `name` may be a function of the arguments."""
+
+    @functools.wraps(method)
+    def call(self, *args):
+        batch = innermost((self, *args)) if STATE.batched else None
+        if type(batch) is not BatchedTensor or not is_at(self, batch._level):
+            return method(self, *args)
+        shown = name if isinstance(name, str) else name(*args)
+        warn_slow(shown)
+        require_examples(shown, batch._level)
+        return _written_in_turn(method, (self, *args), batch._level)
+
+    return call
 
 
 def _viewed(op, target: Any, args: tuple, level) -> Tensor:
@@ -112,3 +138,14 @@ def _refused(op, args: tuple, level) -> Tensor:
 @method_of(BatchedTensor)
 def _written(self, op, args: tuple) -> Tensor:
     return written(op, (args[0], *lifted(args[1:], self._level)), self._level)
+
+
+@method_of(BatchedTensor)
+def detach_(self) -> Tensor:
+    """`Tensor.detach_` of the examples, which are views that are refused (RuntimeError), unless a
+    transform of differentiation within the `vmap` wraps the tensor: then of the value."""
+    if not self._is_wrapped():
+        return falls_back("detach_", Tensor.detach_)(self)
+    physical(self).detach_()
+    self._show(self._value, self._dim)
+    return self

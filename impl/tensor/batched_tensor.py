@@ -107,6 +107,7 @@ class BatchedTensor(Tensor):
     # place (set by `impl.dispatch.vmap_rules`).
     _applied: Any
     _written: Any
+    detach_: Any
 
     # -- history ------------------------------------------------------------------------------
 
@@ -154,12 +155,6 @@ class BatchedTensor(Tensor):
     def detach(self) -> Tensor:
         """The batched tensor of the detached value."""
         return self._over(self._value.detach())
-
-    def detach_(self) -> Tensor:
-        """`Tensor.detach_` of the value."""
-        physical(self).detach_()
-        self._show(self._value, self._dim)
-        return self
 
     @property
     def data(self) -> Any:

@@ -207,6 +207,13 @@ def huber_loss_backward(grad_output: Array, self: Array, target: Array, reductio
     return np.where(x <= -delta, -each * grad_output * x.dtype.type(delta), outer)
 
 
+def _check_slope(grad_output, self, target, *_) -> None:
+    """Raise RuntimeError if the slope cannot be in the dtype of `self`."""
+    check_cast(result_dtype([grad_output, self, target]).numpy, self.dtype)
+
+
+mse_loss_backward.checked(_check_slope)
+smooth_l1_loss_backward.checked(_check_slope)
 # Results are row-major, whatever the operands' layouts.
 for _op in (mse_loss_backward, smooth_l1_loss_backward, huber_loss_backward):
     _op.laid_out_as(lambda args: [])
@@ -228,12 +235,20 @@ smooth_l1_loss.forward(
 huber_loss.laid_out_as(lambda args: [(args[0]._raw.shape, args[0].stride())])
 huber_loss.forward(
     lambda F, self_t, self, target_t, target, reduction, delta: F.reduced_gradient(
-        F.huber_loss_backward(self_t, self, target, NONE, delta)
-        + F.huber_loss_backward(target_t, target, self, NONE, delta),
+        _sum_from_right(
+            lambda: _huber_slope(F, self_t, self, target, NONE, delta),
+            lambda: _huber_slope(F, target_t, target, self, NONE, delta),
+        ),
         self,
         reduction,
     )
 )
+
+
+def _sum_from_right(first, second):
+    """The sum of two terms of which C++ computes the second one first."""
+    right = second()
+    return first() + right
 
 
 @huber_loss_backward.batches

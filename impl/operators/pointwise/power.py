@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -13,6 +14,8 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import check_out, store
+from impl.dispatch.slow_writes import spelled
+from impl.dispatch.vmap_writes import falls_back
 from impl.kernels.casting import element, storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.allocation import dense_strides
@@ -274,6 +277,10 @@ def _is_complex(value) -> bool:
 
 
 @function()
+@functools.partial(
+    falls_back,
+    lambda exponent: f"float_power_.{'Tensor' if isinstance(exponent, Tensor) else 'Scalar'}",
+)
 def float_power_(input, exponent):
     """`float_power` in place. Raises RuntimeError unless the base has the result's dtype."""
     wide, number = _widest(input, exponent)
@@ -299,10 +306,13 @@ def square(input, *, out=None):
     return pow_(input, 2, out=out)
 
 
+_squared = spelled("square_", pow_inplace)
+
+
 @function()
 def square_(input):
     """`square` in place."""
-    return pow_inplace(input, 2)
+    return _squared(input, 2)
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
