@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.named_types import NamedType
-from impl.core.strides import element_strides, empty_strided, row_major
+from impl.core.strides import element_strides, empty_strided, row_major, without_elements
 
 
 class layout(metaclass=NamedType):
@@ -101,6 +101,8 @@ def formatted(result: np.ndarray, format: memory_format) -> np.ndarray:
     strides = format.strides(result.shape)
     if strides is None:
         return row_major(result)
+    if 0 in result.shape:
+        return without_elements(result.shape, strides, result.dtype)
     laid = empty_strided(result.shape, strides, result.dtype)
     owned = np.empty_like(laid)
     # A row-major array keeps strides of its own, in dimensions of size one, only as a view.

@@ -118,6 +118,11 @@ def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
     return np.ndarray(shape, dtype, Buffer(extent(shape, strides), dtype), 0, steps)
 
 
+def without_elements(shape, strides, dtype: np.dtype) -> np.ndarray:
+    """An array without elements whose strides are the given ones."""
+    return np.ndarray(shape, dtype, Buffer(0, dtype), 0, [s * dtype.itemsize for s in strides])
+
+
 def owns_memory(array: np.ndarray) -> bool:
     """Whether an array was made with its memory: it is no view of another tensor's."""
     return array.base is None or type(array.base) is Buffer

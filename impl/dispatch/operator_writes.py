@@ -11,7 +11,8 @@ from impl.core.dtypes import DIFFERENTIABLE, FLOATING, get_default_dtype, result
 from impl.core.meta_arrays import is_meta
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.core.strides import strides_of
+from impl.core.strides import element_strides, strides_of
+from impl.core.tensor_iterator import elementwise_strides
 from impl.core.warning import warn_once
 from impl.dispatch import (
     dispatch_modes,
@@ -270,6 +271,8 @@ class OperatorWrites(OutputLayout):
                 shape, dtype, *strides = self._meta_function(*raws)
                 on_meta = any(is_meta(raws[i]) for i in self.tensor_positions)
                 device = None if dtype is None else "meta" if on_meta else "cpu"
+                if self.memory.disjoint == "late":
+                    memory_overlap.check_overlap(out)
                 set_output(out, shape, dtype, strides[0] if strides else None, device)
                 if self._rereads and any(value is out for value in args):
                     raws, _, _ = self._unwrap(args)
@@ -375,7 +378,8 @@ class OperatorWrites(OutputLayout):
             warn_of_temporary(target, shape, common)
             if self._cast_late and target._raw.dtype != common:
                 return
-        fit(target, shape)
+        layouts = [(np.shape(p), element_strides(p) if np.ndim(p) else ()) for p in present]
+        fit(target, shape, elementwise_strides(shape, layouts))
 
     def _computed_in(self, present) -> np.dtype:
         """The NumPy dtype in which TensorIterator computes."""

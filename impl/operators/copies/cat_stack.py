@@ -228,7 +228,11 @@ def stack_(tensors, dim=0, *, out=None):
         return stack(items, dim)
     if isinstance(out, Tensor):
         refuse_links("stack", items, out)
-        fit(out, _stacked([item._raw for item in items], dim))
+        raws = [item._raw for item in items]
+        shape = _stacked(raws, dim)
+        if wrap_dim(dim, len(shape)) == len(shape) - 1:  # of which ATen has a kernel of its own
+            _check_out(out._raw.dtype, raws, dim)
+        fit(out, shape)
         memory_overlap.check_memory(out, items, True, disjoint=True)
     return stack.call_out(out, (items, dim))
 

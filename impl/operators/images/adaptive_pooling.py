@@ -51,7 +51,7 @@ def _define(ndim: int):
         check_not_empty(self.shape, 1 if ndim == 3 else rank - ndim, name)
         _check_rank(self.shape, ndim)
         if ndim == 2 and 0 in (*self.shape[:-2], *output_size):  # of any dtype
-            return np.zeros((*self.shape[:-2], *output_size), self.dtype)
+            return formatted_as(np.zeros((*self.shape[:-2], *output_size), self.dtype), self)
         kind = BY_NUMPY[self.dtype]
         if kind.category != FLOATING:
             raise not_implemented(name if ndim == 2 else f"{name}_cpu", kind)

@@ -21,6 +21,7 @@ from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import store, write_out
 from impl.tensor.batched_tensor import innermost
+from impl.tensor.memory_overlap import check_overlap
 from impl.tensor.tensor import Tensor, new
 from impl.tensor.torch_dispatch import asks
 
@@ -216,6 +217,8 @@ def _store_indices(name: str, out, indices: Tensor):
             "nonzero: Expected out tensor to have scalar type Long but got scalar type"
             f"{out.dtype.legacy}"
         )
+    if isinstance(out, Tensor):
+        check_overlap(out)
     return store(name, out, indices)
 
 
