@@ -136,10 +136,11 @@ class WeightsUnpickler(pickle.Unpickler):
             )
         known = {**_allowed(), **_marked_by_name()}
         if full not in known:
+            shown = full.removeprefix("builtins.")
             raise pickle.UnpicklingError(
-                f"{_REFUSED}Unsupported global: GLOBAL {full} was not an allowed global by "
-                f"default. Please use `torch.serialization.add_safe_globals([{full}])` or the "
-                f"`torch.serialization.safe_globals([{full}])` context manager to allowlist this "
+                f"{_REFUSED}Unsupported global: GLOBAL {shown} was not an allowed global by "
+                f"default. Please use `torch.serialization.add_safe_globals([{shown}])` or the "
+                f"`torch.serialization.safe_globals([{shown}])` context manager to allowlist this "
                 f"global if you trust this class/function.{_DOCS}"
             )
         found = known[full]

@@ -7,6 +7,8 @@ has elements all the same.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from impl.core.devices import check_device, default_device, device
@@ -103,7 +105,12 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_warn_always(b: bool) -> None:
-    """Whether the warnings of `warn_once` are given every time (torch.set_warn_always)."""
+    """Whether the warnings of `warn_once` are given every time (torch.set_warn_always).
+
+    Raises RuntimeError unless `b` is a bool.
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type_name(b)}")
     _SETTINGS["warn_always"] = b
 
 
@@ -113,15 +120,31 @@ def is_warn_always_enabled() -> bool:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: the processor's mode is not changed (torch.set_flush_denormal)."""
+    """False: the processor's mode is not changed (torch.set_flush_denormal).
+
+    Raises RuntimeError unless `mode` is a bool.
+    """
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type_name(mode)}")
     return False
 
 
-def set_num_interop_threads(number: int) -> None:
-    """Store a number of threads, which has no effect (torch.set_num_interop_threads)."""
+def _checked_threads(function: str, number: object) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise RuntimeError(f"{function} expects an int, but got {type_name(number)}")
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
     if number <= 0:
-        raise RuntimeError("set_num_interop_threads expects a positive integer")
-    _SETTINGS["interop_threads"] = number
+        raise RuntimeError(f"{function} expects a positive integer")
+    return int(number)
+
+
+def set_num_interop_threads(number: int) -> None:
+    """Store a number of threads, which has no effect (torch.set_num_interop_threads).
+
+    Raises as `set_num_threads`.
+    """
+    _SETTINGS["interop_threads"] = _checked_threads("set_num_interop_threads", number)
 
 
 def get_num_interop_threads() -> object:
@@ -130,10 +153,11 @@ def get_num_interop_threads() -> object:
 
 
 def set_num_threads(number: int) -> None:
-    """Store a number of threads, which has no effect. Raises RuntimeError unless positive."""
-    if number <= 0:
-        raise RuntimeError("set_num_threads expects a positive integer")
-    _SETTINGS["threads"] = number
+    """Store a number of threads, which has no effect (torch.set_num_threads).
+
+    Raises RuntimeError for anything but a positive integer, ValueError for one beyond 64 bits.
+    """
+    _SETTINGS["threads"] = _checked_threads("set_num_threads", number)
 
 
 def get_num_threads() -> object:
@@ -142,9 +166,22 @@ def get_num_threads() -> object:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Store the precision; float32 products always have the highest (torch's function)."""
+    """Store the precision; float32 products always have the highest (torch's function).
+
+    Another string gives a warning; raises RuntimeError for anything else.
+    """
+    if not isinstance(precision, str):
+        raise RuntimeError(
+            f"set_float32_matmul_precision expects a str, but got {type_name(precision)}"
+        )
     if precision in _PRECISIONS:
         _SETTINGS["precision"] = precision
+        return
+    warnings.warn(
+        f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+        "setFloat32MatmulPrecision call has no effect.",
+        stacklevel=2,
+    )
 
 
 def get_float32_matmul_precision() -> object:

@@ -62,6 +62,14 @@ def warn_once(message: str, site: str | None = None) -> None:
         warn(message)
 
 
+def warn_once_of_python(message: str) -> None:
+    """Give a UserWarning of torch's Python code, which `set_warn_always` does not concern, the
+    first time in a process."""
+    if message not in _TOLD:
+        _TOLD.add(message)
+        warn(message)
+
+
 def warn_after_pass(message: str, once: str | None = None) -> None:
     """Warn at the end of the backward pass that is running, as torch tells Python then of warnings
     in C++, or at once where none is; with `once`, the name of a site, only if that is due."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import lapack
 
-from impl.core.devices import CPU, check_device
+from impl.core.devices import CPU, check_device, is_meta_device
 from impl.core.named_types import NamedType
 from impl.core.registry import FUNCTIONS
 from impl.kernels import float32_math, libm
@@ -40,6 +40,8 @@ class Generator(metaclass=NamedType, module="torch._C"):
 
     def __init__(self, device="cpu") -> None:
         check_device(device)
+        if is_meta_device(device):
+            raise RuntimeError("META device type not an accelerator.")
         self._engine = np.random.MT19937()
         self._stream = np.random.Generator(self._engine)
         self.device = CPU

@@ -14,7 +14,7 @@ from impl.core.meta_arrays import is_meta
 from impl.core.named_types import NamedType
 from impl.core.registry import method_of
 from impl.core.storage import Storage
-from impl.core.warning import warn
+from impl.core.warning import warn_once_of_python
 from impl.kernels.casting import storable
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
@@ -94,11 +94,15 @@ def __bool__(self) -> bool:
     return self.nbytes() > 0
 
 
+def _shown(storage: Any, kind: str) -> str:
+    """The elements of a storage, one a line, and its class and size."""
+    values = "..." if storage.device == META else " " + "\n ".join(map(str, storage.tolist()))
+    return f"{values}\n[{kind} of size {len(storage)}]"
+
+
 @method_of(Storage)
 def __repr__(self) -> str:
-    end = f"[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
-    lines = ["..."] if is_meta(self.flat) else [f" {value}" for value in self.tolist()]
-    return "\n".join([*lines, end])
+    return _shown(self, f"torch.storage.UntypedStorage(device={self.device})")
 
 
 @method_of(Storage)
@@ -126,6 +130,11 @@ def copy_(self, source, non_blocking: bool = False) -> Storage:
 def clone(self) -> Storage:
     """A copy with memory of its own (torch.UntypedStorage.clone)."""
     return Storage(_bytes(self).copy())
+
+
+@method_of(Storage)
+def __copy__(self) -> Storage:
+    return self.clone()
 
 
 @method_of(Storage)
@@ -304,6 +313,8 @@ class TypedStorage:
         """A copy with memory of its own."""
         return TypedStorage(wrap_storage=self._untyped.clone(), dtype=self.dtype)  # type: ignore[attr-defined]
 
+    __copy__ = clone
+
     def cpu(self) -> TypedStorage:
         """The storage itself, which is on the CPU already."""
         return self
@@ -320,14 +331,8 @@ class TypedStorage:
         return hash(self._untyped)
 
     def __repr__(self) -> str:
-        lines = ["..."] if self.device == META else [f" {value}" for value in self.tolist()]
-        return "\n".join(
-            [
-                *lines,
-                f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size "
-                f"{len(self)}]",
-            ]
-        )
+        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
+        return _shown(self, kind)
 
 
 for _name, _target in {
@@ -367,7 +372,7 @@ def _typed_storage(self) -> TypedStorage:
 @method_of(Tensor)
 def storage(self) -> TypedStorage:
     """The memory as elements of the tensor's dtype (torch.Tensor.storage, deprecated)."""
-    warn(_DEPRECATED)
+    warn_once_of_python(_DEPRECATED)
     return self._typed_storage()
 
 

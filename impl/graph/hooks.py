@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
+from typing import Any
 
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
 
-_ids = itertools.count()
-
 
 class RemovableHandle:
     """The handle of a registered hook; `remove()`, or leaving its `with` block, unregisters it."""
 
-    def __init__(self, hooks: dict, number: int, marks: tuple[dict, ...] = ()) -> None:
-        # A strong reference: plain dicts have no weak ones, and the hooks live with their node.
+    next_id = 0
+    """The number of the next hook."""
+
+    def __init__(self, hooks_dict: dict, *, extra_dict: Any = None) -> None:
+        """The handle of the next entry of a dictionary that can be referenced weakly, and of those
+        of the same number in one more dictionary, or in a list of them; TypeError for others."""
+        extra = extra_dict if isinstance(extra_dict, list) else [extra_dict]
+        marks = tuple(each for each in extra if extra is extra_dict or isinstance(each, dict))
+        for each in (hooks_dict, *marks):
+            weakref.ref(each)
+        self._name(hooks_dict, marks)
+
+    def _name(self, hooks: dict, marks: tuple[dict, ...]) -> None:
+        # Strong references: plain dicts have no weak ones, and the hooks live with their node.
         self._hooks = hooks
         self._marks = marks
-        self.id = number
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
 
     @classmethod
     def add(cls, hooks: dict, hook, marks: tuple[dict, ...] = ()) -> RemovableHandle:
         """Append `hook` to `hooks`, with True under its number in each of `marks`."""
-        number = next(_ids)
-        hooks[number] = hook
+        handle = cls.__new__(cls)
+        handle._name(hooks, marks)
+        hooks[handle.id] = hook
         for mark in marks:
-            mark[number] = True
-        return cls(hooks, number, marks)
+            mark[handle.id] = True
+        return handle
 
     def remove(self) -> None:
         """Unregister the hook; a second call has no effect."""

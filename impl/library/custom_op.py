@@ -46,6 +46,7 @@ class CustomOpDef:
         self._library: Library = Library(space, "FRAGMENT")
         self._entry = self._library.define_operator(schema)
         self._entry.counts_writes = schema.is_mutable
+        self._entry.returns_as_given = True
         self._opoverload = self._entry.overload
         self._formula = Formula(self._entry)
         self._library.impl(self._name, self._formula, keys.AUTOGRAD)

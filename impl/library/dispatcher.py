@@ -72,6 +72,7 @@ class OperatorEntry:
         self.qualname = qualname
         self.defined_at: str | None = None
         self.counts_writes = False  # whether writes that the schema declares count by themselves
+        self.returns_as_given = False  # whether a kernel may return no tensor in place of one
         self.torch_dispatch_rules: dict[type, Callable] = {}
         self._kernels: dict[str, list[Callable]] = {}
 
@@ -164,11 +165,18 @@ class OperatorEntry:
         if self.counts_writes:
             self._count_writes(args, named)
         if asks((*args, *named.values())):
-            return dispatched(self.overload, args, named)
+            result = dispatched(self.overload, args, named)
+            return self.schema.returned(result) if self.returns_as_given else result
         return self._run(self._backend_kernel(_backend(tensors)), args, named)
 
     def _run(self, kernel: Callable, args: tuple, named: dict) -> Any:
-        return self.schema.returned(kernel(*args, **named))
+        result = kernel(*args, **named)
+        if self.returns_as_given and [each.type for each in self.schema.returns] in (
+            [],
+            ["Tensor"],
+        ):
+            return result
+        return self.schema.returned(result)
 
     def _count_writes(self, args: tuple, named: dict) -> None:
         given = {a.name: value for a, value in zip(self.schema.positional, args, strict=False)}

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from impl.optim.schedule import EPOCH_DEPRECATED, LRScheduler, check_optimizer, set_rate
+from impl.optim.schedule import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_rate
 
 
 class _Composed(LRScheduler):
@@ -191,7 +191,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(EPOCH_DEPRECATED, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = epoch
         if self._is_better(current):
             self.best = current

@@ -14,13 +14,19 @@ from typing import Any
 from impl.core.registry import name_home
 from impl.optim.composed_schedules import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from impl.optim.cyclic_schedules import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from impl.optim.schedule import LRScheduler, cosine_annealed, load_callable, saved_callable
+from impl.optim.schedule import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    cosine_annealed,
+    load_callable,
+    saved_callable,
+)
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
-    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
-    "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
-    "StepLR",
+    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
+    "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
 
 

@@ -29,7 +29,7 @@ _OVERRIDDEN = (
     "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. "
     f"{_READ_MORE}"
 )
-EPOCH_DEPRECATED = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
     "possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if "
     "epoch is different from None, the closed form is used instead of the new chainable form, "
@@ -165,7 +165,7 @@ class LRScheduler:
                 warnings.warn(_BEFORE_OPTIMIZER, UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATED, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

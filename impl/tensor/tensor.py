@@ -263,10 +263,19 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         if node is not None:
             node._expect(self)
 
-    @read_only
-    def _backward_hooks(self) -> dict | None:
-        """The hooks of `register_hook` by their ids; None if there never was one."""
+    @property
+    def _backward_hooks(self) -> Any:
+        """The hooks of `register_hook` by their ids; None if there never was one. Hooks of a
+        non-leaf stay with its grad_fn when they are replaced."""
         return self._hooks
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, value: Any) -> None:
+        self._hooks = value
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
 
     def register_hook(self, hook):
         """See `impl.graph.hooks.register_tensor_hook`."""

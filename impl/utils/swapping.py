@@ -21,11 +21,15 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Swap the tensors' values, flags, gradients, histories and attributes, but not identities.
 
     Graphs that end at one of the tensors can no longer run. Raises RuntimeError for a tensor with a
-    weak reference (torch.utils.swap_tensors).
+    weak reference, AttributeError for anything but tensors (torch.utils.swap_tensors).
     """
     for name, tensor in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(tensor):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    for tensor in (t1, t2):
+        if not isinstance(tensor, Tensor):
+            name = type(tensor).__name__
+            raise AttributeError(f"{name!r} object has no attribute '_use_count'")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     for field in ("__dict__", *FIELDS):
         first, second = getattr(t1, field), getattr(t2, field)

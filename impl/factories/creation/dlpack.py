@@ -57,6 +57,12 @@ def __dlpack_device__(self) -> tuple[enum.IntEnum, int]:
     return DLDeviceType.kDLCPU, 0
 
 
+_USED_CAPSULE = (
+    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only "
+    "once, so you might have already constructed a tensor from it once."
+)
+
+
 class _Exporter:
     """The object that a capsule is imported from."""
 
@@ -72,11 +78,19 @@ class _Exporter:
 
 @publish
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
-    """A tensor over the memory of another library's array, or of a capsule (torch.from_dlpack)."""
+    """A tensor over the memory of another library's array, or of a capsule (torch.from_dlpack).
+
+    Raises RuntimeError for anything else, and for a capsule that was used before.
+    """
     check_place(device)
     if not hasattr(ext_tensor, "__dlpack__"):
         ext_tensor = _Exporter(ext_tensor)
-    array = np.from_dlpack(ext_tensor, copy=copy)
+    try:
+        array = np.from_dlpack(ext_tensor, copy=copy)
+    except ValueError as error:
+        if not str(error).startswith("PyCapsule_GetPointer called with "):
+            raise
+        raise RuntimeError(_USED_CAPSULE) from None
     if not array.flags.writeable:  # as NumPy has it for a capsule of the first protocol
         array = np.asarray(Memory(array, address(array), array.shape, array.strides))
     return from_numpy(array)

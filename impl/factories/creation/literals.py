@@ -28,13 +28,18 @@ def _is_sequence(data) -> bool:
     return hasattr(data, "__len__") and hasattr(data, "__getitem__")
 
 
+_DIMENSIONS = 128  # the deepest nesting of lists, from which torch tells endless ones
+
+
 def _shape_of(data) -> tuple[int, ...]:
-    shape = []
+    shape: list[int] = []
     while _is_sequence(data):
         if isinstance(data, np.ndarray):
             shape += data.shape
             break
         shape.append(len(data))
+        if len(shape) > _DIMENSIONS:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
         if not len(data):
             break
         data = data[0]
@@ -82,6 +87,8 @@ def _scalar_dtype(value) -> dtype:
 def _inferred(values) -> dtype:
     result = None
     for value in values:
+        if value is values:
+            raise TypeError("new(): self-referential lists are incompatible")
         d = _scalar_dtype(value)
         result = d if result is None else dtypes.JOIN[result, d]
     return dtypes.get_default_dtype() if result is None else result
@@ -139,7 +146,8 @@ def _whole(value, d: dtype) -> int:
 def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
     """A new array of numbers, nested sequences, arrays or tensors, with given or inferred dtype.
 
-    Raises ValueError for ragged data, TypeError and RuntimeError for elements other than numbers.
+    Raises ValueError for ragged data, TypeError and RuntimeError for elements other than numbers,
+    TypeError for a list within itself.
     """
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")

@@ -144,13 +144,24 @@ def _power(base, exponent):
         return _complex_power(base, exponent)
     if base.dtype.kind not in "iu" and exponent.dtype.kind in "biu":  # only in a formula
         exponent = exponent.astype(base.dtype)
-    if exponent.dtype.kind not in "iu" or not np.any(exponent < 0):
+    if exponent.dtype.kind not in "iu":
+        return np.power(_of_exponents(base, exponent), exponent)
+    if not np.any(exponent < 0):
         return np.power(base, exponent)
     # Rounded towards zero: only 1 and -1 have an inverse.
     negative = exponent < 0
     positive = np.power(base, np.where(negative, 0, exponent).astype(exponent.dtype))
     inverse = np.where(base == 1, 1, np.where(base == -1, 1 - 2 * (exponent & 1), 0))
     return np.where(negative, inverse, positive).astype(exponent.dtype)
+
+
+def _of_exponents(base, exponent):
+    """The base; under exponents of one half without the sign of -0. and -inf, for which pow is
+    positive, while NumPy takes the square root of all under one exponent."""
+    half = exponent == 0.5
+    if not np.any(half):
+        return base
+    return np.where(half & ((base == 0) | np.isinf(base)), np.abs(base), base)
 
 
 @formula_operation

@@ -90,7 +90,7 @@ def sample_dirichlet(input, generator=None):
     gammas = np.array(drawn, _DOUBLE).reshape(input._raw.shape)
     shares = gammas / FUNCTIONS["sum"](new(gammas), -1, True)._raw
     greatest = np.nextafter(kind.type(1), kind.type(0))
-    bounded = np.clip(shares.astype(kind), np.finfo(kind).tiny, greatest)
+    bounded = np.minimum(np.fmax(shares.astype(kind), np.finfo(kind).tiny), greatest)
     return dirichlet_drawn(input, unboxed(np.asarray(bounded)))
 
 

@@ -64,7 +64,7 @@ def standard_gamma(input, generator=None):
     source = generator or default_generator
     least = np.finfo(kind).tiny
     samples = [gamma_sample(kind.type(alpha), source) for alpha in np.ravel(input._raw)]
-    drawn = np.maximum(np.array(samples, _DOUBLE).astype(kind), least).reshape(input._raw.shape)
+    drawn = np.fmax(np.array(samples, _DOUBLE).astype(kind), least).reshape(input._raw.shape)
     return gamma_drawn(input, unboxed(drawn))
 
 
@@ -74,10 +74,10 @@ def gamma_sample(alpha, source) -> float:
     if alpha < 1:
         if alpha == 0:
             return 0.0
-        scale = math.pow(1 - _uniform(source), float(number(1) / alpha))
+        scale = float(np.power(1 - _uniform(source), float(number(1) / alpha)))
         alpha = alpha + number(1)
     d = float(alpha - number(_THIRD))
-    c = 1 / math.sqrt(9 * d)
+    c = float(1 / np.sqrt(9 * np.float64(d)))  # NaN for a parameter out of the domain
     while True:
         y = 0.0
         while y <= 0:
