@@ -94,9 +94,7 @@ class FunctionalLevel(Transform):
                     return original
                 view = _view(result, physical(original), copy)
                 return hidden(view, value) if self.keeps_views else value
-            if value is made:
-                return hidden(_uncounted(_dense(result)), value)
-            own = _uncounted(result)
+            own = _uncounted(_dense(result) if value is made else result)
             return hidden(as_view(own, own.detach()) if self.keeps_views else own, value)
         if result._version and self.holds(value):
             return hidden(_uncounted(result), value)
