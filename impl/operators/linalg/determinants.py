@@ -19,7 +19,7 @@ from impl.dispatch.out import named_out, set_output, stored
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.operators.linalg.linear_systems import solve, solved_for_tangent
 from impl.operators.reductions.reductions import products_of_others
-from impl.tensor.tensor import new
+from impl.tensor.tensor import is_wrapped, new
 
 
 @formula_operation
@@ -54,7 +54,10 @@ def _spread(F, value, A):
 
 
 def _trace_of_solution(F, A, LU, pivots, A_t):
-    solution = solved_for_tangent(F, A, LU, pivots, A_t, turned=F.is_turned(A))
+    if is_wrapped(A):  # ATen solves it anew in a transform, which refuses singular matrices
+        solution = solve(A, A_t)
+    else:
+        solution = solved_for_tangent(F, A, LU, pivots, A_t, turned=F.is_turned(A))
     return solution.diagonal(0, -2, -1).sum(-1)
 
 

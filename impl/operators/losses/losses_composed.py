@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from impl.core import messages
 from impl.core.dtypes import FLOATING, bool_, float64, get_default_dtype
 from impl.core.registry import FUNCTIONS, tensor_ops
@@ -12,7 +14,7 @@ from impl.dispatch.definition import function, native
 from impl.kernels.casting import check_numbers, storable
 from impl.operators.losses.losses import MEAN, NONE, SUM
 from impl.operators.losses.similarity import pairwise_distance
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, new
 
 _TINY = 1e-12  # added to squared norms
 
@@ -64,7 +66,8 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
     whole = input.dtype.category < FLOATING
     limit = storable(margin, input.dtype.numpy if whole else float64.numpy).item()
     check_numbers(input.dtype.numpy, limit)
-    short = tensor_ops.sub(limit, input).clamp_min_(0)
+    whole = new(np.asarray(limit).astype(input._raw.dtype))
+    short = tensor_ops.sub(whole, input).clamp_min_(0)
     apart = _saved(target != 1, short)
     near = _saved(target != -1, input)
     return _reduced(apart + near, reduction)

@@ -81,7 +81,18 @@ where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
 )
-where.forward(lambda F, condition, self_t, other_t: F.where(condition, self_t, other_t))
+where.forward(
+    lambda F, condition, self_t, self, other_t, other, result: F.where(
+        condition, _of_operand(self_t, self, result), _of_operand(other_t, other, result)
+    )
+)
+
+
+def _of_operand(tangent, operand, result):
+    """The tangent of an operand; of a number zeros in the dtype in which it was read."""
+    return tangent if isinstance(operand, Tensor) else tangent.to(result.dtype)
+
+
 del array_ops.where
 
 

@@ -22,6 +22,7 @@ from impl.dispatch.out import (
     store,
     store_exactly,
 )
+from impl.dispatch.vmap_rules import fronted, hide
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.geometry import Geometry
@@ -150,6 +151,18 @@ def kron_view(self: Array, size) -> Array:
 
 kron_view.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
 kron_view.forward("linear")
+
+
+@kron_view.batches
+def _kron_view_of_batch(args, level):
+    """A copy where there is no such view, which `vmap` of `_unsafe_view` makes."""
+    batch, size = args
+    value = fronted(batch, level)
+    sizes = (level.size, *size)
+    try:
+        return hide(kron_view(value, sizes), level)
+    except RuntimeError:
+        return hide(kron_view(value.contiguous(), sizes), level)
 
 
 @function()

@@ -190,7 +190,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     return self
 
 
-@function("is_set_to", torch=False)
+@function("is_set_to", torch=False, batching="no_rule")
 def is_set_to(self, tensor) -> bool:
     """Whether both have the same storage, sizes, strides and offset (torch.Tensor.is_set_to).
 
