@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from typing import Any
 
+from impl.core.method_names import owns_methods_of
 from impl.core.registry import name_home
 from impl.optim.composed_schedules import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from impl.optim.cyclic_schedules import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -71,6 +72,7 @@ class _FunctionSchedule(LRScheduler):
                 load_callable(self.lr_lambdas[i], attributes)
 
 
+@owns_methods_of(_FunctionSchedule)
 class LambdaLR(_FunctionSchedule):
     """γₜ = γ₀ · f(t), with one function `lr_lambda` for all groups or one for each."""
 
@@ -80,6 +82,7 @@ class LambdaLR(_FunctionSchedule):
         return [base * function(self.last_epoch) for function, base in pairs]
 
 
+@owns_methods_of(_FunctionSchedule)
 class MultiplicativeLR(_FunctionSchedule):
     """γₜ = γₜ₋₁ · f(t), with one function `lr_lambda` for all groups or one for each.
 
