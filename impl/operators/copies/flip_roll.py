@@ -180,7 +180,8 @@ def _triangle(name: str, keep):
     def kernel(self: Array, diagonal=0) -> Array:
         if self.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return np.ascontiguousarray(keep(self, diagonal))
+        farthest = sum(self.shape[-2:])  # a diagonal that lies outside, which NumPy can count
+        return np.ascontiguousarray(keep(self, min(max(diagonal, -farthest), farthest)))
 
     kernel.__name__ = name
     kernel.__annotations__ = {"self": "Array"}

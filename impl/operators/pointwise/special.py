@@ -7,7 +7,7 @@ import math
 import numpy as np
 import scipy.special
 
-from impl.core.dtypes import BY_NUMPY, bfloat16, float64
+from impl.core.dtypes import BY_NUMPY, bfloat16
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_floating
@@ -175,7 +175,7 @@ def logit(self: Array, eps=None) -> Array:
     """log(self / (1 - self)), of self clamped to [eps, 1 - eps] if eps is given (torch.logit)."""
     x = self
     if eps is not None:
-        low = element(element(eps, float64.numpy).item(), self.dtype)
+        low = element(eps, self.dtype)
         high = self.dtype.type(1) - low
         # For eps above 1/2 the limits cross, and the lower is looked at first.
         x = np.where(self < low, low, np.where(self > high, high, self))
