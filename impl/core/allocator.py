@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-_MANY = 2**31  # sizes below are counted by the allocation itself
+MANY = 2**31
+"""Sizes below are counted by the allocation itself."""
 
 
 def check_storage(sizes, itemsize: int) -> None:
     """Raise RuntimeError for the sizes of a new tensor whose bytes are more than int64 holds, or
     whose sizes multiplied one after the other overflow (computeStorageNbytesContiguous)."""
-    if not sizes or max(sizes) < _MANY:
+    if not sizes or max(sizes) < MANY:
         return
     count, overflows = 1, False
     for size in sizes:

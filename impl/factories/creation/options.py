@@ -8,7 +8,7 @@ import inspect
 import numpy as np
 
 from impl.core import context, dtypes, messages
-from impl.core.allocator import check_storage
+from impl.core.allocator import MANY, check_storage
 from impl.core.devices import CPU, check_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.named_types import type_name
@@ -56,6 +56,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     is_uninitialised, is_random = "empty" in name, name.startswith("rand")
     store = fill_out if out is True else out
     signature = inspect.signature(make)
+    counts_bytes = sized is not None and "fill_value" not in signature.parameters
 
     @functools.wraps(make)
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
@@ -86,7 +87,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         on_meta = placed and is_meta_device(place_of(device, source))
         if sized is not None and size and min(size) < 0:
             raise _negative(name, size, target is not None)
-        if sized is not None and "fill_value" not in signature.parameters:
+        if counts_bytes and size and max(size) >= MANY:
             check_storage(size, type_of(named.get("dtype")).itemsize)
         if pin_memory:
             refuse_pinned()
