@@ -2,7 +2,7 @@
 //
 // Formulas use the operators themselves, so that gradients can be differentiated.
 
-import { runtimeError } from './errors.js';
+import { Lacks, runtimeError } from './errors.js';
 import {
   Tensor, broadcastShape, broadcastStrides, contiguousStrides, dimension, dtypes, filled,
   inferredShape, make, number, places, pointwise, product, promoted, resultStrides, sameShape,
@@ -130,9 +130,21 @@ table.power = {
 };
 export const power = (x, exponent) => apply(table.power, [x], { exponent });
 
+/** A power of integers, which is zero for a negative exponent, but for the bases 1 and -1. */
+function raisedWhole(x, y) {
+  if (y < 0) return x === 1 ? 1 : x === -1 ? (y % 2 ? -1 : 1) : 0;
+  const result = x ** y;
+  if (!Number.isSafeInteger(result)) throw new Lacks('integers of more than 53 bits');
+  return result;
+}
+
 /** Power with a tensor as the exponent. */
-export const powerOf = binary(
-  'pow', 'Pow', raised,
+export const powerOf = define(
+  'pow', 'Pow',
+  (inputs) => {
+    const dtype = promoted(inputs);
+    return pointwise(inputs, dtype, dtype.rank < 2 ? raisedWhole : raised);
+  },
   ([, second]) => (second ? [0, 1, 'output'] : [0, 1]),
   (g, [x, y]) => where(equal(y, 0), 0, mul(g, mul(y, powerOf(x, sub(y, 1))))),
   (g, { 0: x, 1: y, output }) =>

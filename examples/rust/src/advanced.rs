@@ -99,12 +99,15 @@ pub fn spots_for(
         )));
     }
     let mut starts = vec![0; product(&within)];
-    for (number, (dim, index)) in indices.iter().enumerate() {
-        let size = shape[*dim] as i64;
+    let mut parts = Vec::with_capacity(indices.len());
+    for (dim, index) in &indices {
         let layout = expanded_strides(&index.shape(), &contiguous_strides(&index.shape()), &within);
-        let values = index.values();
-        for (start, at) in starts.iter_mut().zip(places(&within, &layout, 0)) {
-            let value = values[at] as i64;
+        parts.push((*dim, index.values(), places(&within, &layout, 0)));
+    }
+    // Element by element, so that the error is about the first one that has no place.
+    for (element, start) in starts.iter_mut().enumerate() {
+        for (number, (dim, values, at)) in parts.iter().enumerate() {
+            let (size, value) = (shape[*dim] as i64, values[at[element]] as i64);
             if value < -size || value >= size {
                 return Err(index_error(format!(
                     "index {value} is out of bounds for dimension {number} with size {size}"

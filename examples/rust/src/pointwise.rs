@@ -272,7 +272,9 @@ pub fn power_operation(exponent: &Tensor) -> Outcome<Operation> {
                 "Integers to negative integer powers are not allowed.",
             ));
         }
-        pointwise(x, dtype, |v| raised_to(v[0], y))
+        // Half precision has no roots for the powers of one half.
+        let root = dtype != DType::Float16;
+        pointwise(x, dtype, |v| if root { raised_to(v[0], y) } else { v[0].powf(y) })
     };
     let formula = move |g: &Tensor, c: &Context| {
         if y == 0.0 {

@@ -277,7 +277,8 @@ pub fn variance(x: &Tensor, over: &Over, correction: f64, is_root: bool) -> Outc
         reduced(&x[0], &own, x[0].dtype(), |values| {
             let mean = total(values) / values.len() as f64;
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-            let found = squares / (values.len() as f64 - correction).max(0.0);
+            let freedom = (values.len() as f64 - correction).max(0.0);
+            let found = if values.is_empty() { f64::NAN } else { squares / freedom };
             if is_root { found.sqrt() } else { found }
         })
     };
