@@ -87,7 +87,7 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                self._scale = unpack_tensor(float(self._init_scale))
+                self._scale = unpack_tensor(float(self._init_scale), dtype=float32)
                 self._growth_tracker = unpack_tensor(self._init_growth_tracker, dtype=int32)
             return outputs * self._scale
         if not isinstance(outputs, Iterable):
