@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.dtypes import float16, int32
+from impl.core.dtypes import float16, float32, int32
 from impl.core.grad_mode import no_grad
 from impl.core.warning import warn
 from impl.factories.creation import tensor as unpack_tensor
