@@ -23,9 +23,9 @@ from impl.dispatch.definition import (
 from impl.dispatch.facts import MemoryOverlap, NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_differentiated
 from impl.dispatch.vmap_rules import folded_into, fronted, hide, hide_at, unfolded
+from impl.kernels.empty_norms import require_identity
 from impl.kernels.reduced_precision import sums_at, widened
 from impl.operators.indexing.gathering import check_selected
-from impl.operators.linalg.norms import require_identity
 from impl.tensor.batched_tensor import is_at
 from impl.tensor.tensor import Tensor, requires_grad
 

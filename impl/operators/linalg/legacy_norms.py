@@ -10,13 +10,13 @@ from impl.core.meta_arrays import reduced_shape
 from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, function
 from impl.dispatch.out import fit, refuse_links, store_exactly
+from impl.kernels.empty_norms import require_identity
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
     norm_operator,
     norm_tangent,
     raw_norm,
-    require_identity,
 )
 
 

@@ -24,6 +24,7 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.not_implemented import check_floating
 from impl.dispatch.out import copy_out, store_exactly
+from impl.kernels.empty_norms import require_identity
 from impl.kernels.reduced_precision import widened
 from impl.operators.linalg import lapack
 from impl.operators.linalg.singular_values import singular_norm
@@ -101,24 +102,6 @@ norm_operator = functools.partial(
     writes=_writes,
     written_by=_written_by,
 )
-
-
-def require_identity(raw, order: float, dim) -> None:
-    """Raise RuntimeError when an empty reduction has no value: orders below zero, and infinity."""
-    if raw.size or not (order < 0 or order == math.inf):
-        return
-    label = f"{order:g}"
-    if dim is None or len(dim) == 0:
-        raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {label} norm on an empty tensor because the "
-            "operation does not have an identity"
-        )
-    for d in dim:
-        if raw.shape[wrap_dim(d, raw.ndim)] == 0:
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {label} norm on the dimension {d}because "
-                "this dimension is empty and the operation does not have an identity"
-            )
 
 
 @norm_operator(node="LinalgVectorNormBackward0", batching="dims")

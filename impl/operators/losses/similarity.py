@@ -12,13 +12,13 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.batching_rules import by_example
 from impl.dispatch.definition import Array, function, operator
+from impl.kernels.empty_norms import require_identity
 from impl.operators.linalg.legacy_norms import norm_dims, require_real_or_complex
 from impl.operators.linalg.norms import (
     norm_backward,
     norm_tangent,
     raw_norm,
     refuse_complex_order,
-    require_identity,
     vector_norm,
 )
 

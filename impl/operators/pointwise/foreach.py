@@ -13,7 +13,7 @@ import math
 from impl.core import messages
 from impl.core.registry import FUNCTIONS, OPERATORS, C
 from impl.core.state import STATE
-from impl.operators.pointwise.foreach_history import (
+from impl.dispatch.list_history import (
     check_writes,
     rename_writes,
     share_node,
