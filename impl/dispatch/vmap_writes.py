@@ -5,6 +5,7 @@ rules (`impl.dispatch.vmap_rules`), or one after the other.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -82,8 +83,12 @@ def falls_back(name: Any, method: Callable) -> Callable:
     """A composite in place, of this name in ATen, for which torch's `vmap` has no rule: it is
     applied to the examples in turn, with a warning. `name` may be a function of the arguments."""
 
+    signature = inspect.signature(method)
+
     @functools.wraps(method)
-    def call(self, *args):
+    def call(self, *args, **named):
+        if named:
+            args = signature.bind(self, *args, **named).args[1:]
         batch = innermost((self, *args)) if STATE.batched else None
         if type(batch) is not BatchedTensor or not is_at(self, batch._level):
             return method(self, *args)
