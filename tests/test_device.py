@@ -47,8 +47,13 @@ def python(*arguments, folder=DEVICE, **changes):
 
 
 def printed(code):
-    """The output of a program on the device."""
-    done = python("-c", f"import torch, pretend_device\n{code}")
+    """The output of a program on the device.
+
+    It ends without finalising the interpreter: the engine's thread of another device may begin only
+    then, cannot get the interpreter's lock any more, and aborts the process.
+    """
+    ends = "import os, sys\nsys.stdout.flush()\nos._exit(0)\n"
+    done = python("-c", f"import torch, pretend_device\n{code}\n{ends}")
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
