@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core.dtypes import dtype, float32, float64, get_default_dtype
+from impl.core.dtypes import float32, float64, get_default_dtype
 from impl.factories import creation
 from impl.tensor.tensor import Tensor
 
 
-def step_dtype(fused: bool = False) -> dtype:
-    """The dtype of step counts: float32, or float64 if that is the default dtype and the update is
-    not that of a fused kernel."""
-    return float64 if get_default_dtype() is float64 and not fused else float32
+def number_tensor(value: float, fused: Any = False) -> Tensor:
+    """A number, such as the count of steps, as a state keeps it: in float32, or in float64 if that
+    is the default dtype and the update is not that of a fused kernel."""
+    wide = get_default_dtype() is float64 and not fused
+    return creation.tensor(value, dtype=float64 if wide else float32)
 
 
 def complete(optimizer) -> None:
@@ -37,5 +38,4 @@ def _turn(state: dict[str, Any], name: str, group: dict[str, Any]) -> None:
     """Replace a number in the state of a parameter by a tensor of its value."""
     value = state[name]
     if not isinstance(value, Tensor):
-        value = float(value) if name == "step" else value
-        state[name] = creation.tensor(value, dtype=step_dtype(bool(group.get("fused"))))
+        state[name] = number_tensor(float(value) if name == "step" else value, group.get("fused"))

@@ -9,10 +9,9 @@ import math
 from typing import Any, ClassVar
 
 from impl.core.registry import C
-from impl.factories import creation
 from impl.factories.type_info import finfo
 from impl.functional import norm
-from impl.optim.kept_state import step_dtype
+from impl.optim.kept_state import number_tensor
 from impl.optim.optimizer import Optimizer, differentiated, with_gradient
 from impl.optim.sparse_rules import refuse_sparse
 from impl.tensor.tensor import Tensor
@@ -57,7 +56,7 @@ class Adafactor(Optimizer):
         super().__init__(params, defaults)
 
     def _begin(self, grad: Tensor) -> dict[str, Any]:
-        state: dict[str, Any] = {"step": creation.tensor(0.0, dtype=step_dtype())}
+        state: dict[str, Any] = {"step": number_tensor(0.0)}
         if grad.ndim > 1:
             rows, columns = [*grad.shape], [*grad.shape]
             rows[-1] = columns[-2] = 1

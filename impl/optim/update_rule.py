@@ -11,8 +11,7 @@ import numpy as np
 from impl.core.dtypes import FLOATING, REDUCED, python_number
 from impl.core.registry import C
 from impl.core.state import STATE
-from impl.factories import creation
-from impl.optim.kept_state import step_dtype
+from impl.optim.kept_state import number_tensor
 from impl.optim.optimizer import Optimizer, differentiated, require, with_gradient
 from impl.optim.options import check_option
 from impl.optim.sparse_rules import refuse_sparse
@@ -31,7 +30,7 @@ def zeros(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
 
 def one(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
     """Initial value of a product or a weight."""
-    return creation.tensor(1.0, dtype=step_dtype())
+    return number_tensor(1.0)
 
 
 def filled(like: Tensor, value) -> Tensor:
@@ -113,7 +112,7 @@ class UpdateRule(Optimizer):
         require(group, self._read_at_begin)
         check_fused(group, param)
         state = self.state[param]
-        state["step"] = creation.tensor(0.0, dtype=step_dtype(bool(group.get("fused"))))
+        state["step"] = number_tensor(0.0, group.get("fused"))
         for name, first, only_if in self._state:
             if only_if is None or only_if(group):
                 state[name] = first(self, group, param)
@@ -126,14 +125,17 @@ class UpdateRule(Optimizer):
 
     def _prepare(self, group: dict[str, Any]) -> None:
         named = next(kind for kind in type(self).__mro__ if "_options" in vars(kind))
+        names = ""
         for param in with_gradient(group):
             if not self._takes_sparse:
                 refuse_sparse(named.__name__, param)
             state = self.state[param]
             if not state:
                 self._begin(group, param)
-            kept = [name for name in self._kept(group) if name is not None]
-            require(state, f"{self._read_of_state or ' '.join(kept)} step")
+            if not names:
+                kept = " ".join(filter(None, self._kept(group)))
+                names = f"{self._read_of_state or kept} step"
+            require(state, names)
             self._check_begun(group, state)
 
     def _check_begun(self, group: dict[str, Any], state: dict[str, Any]) -> None:

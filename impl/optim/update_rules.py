@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from impl.core.registry import C
 from impl.factories import creation
 from impl.optim import sparse_rules
+from impl.optim.kept_state import number_tensor
 from impl.optim.optimizer import differentiated, require, with_gradient
 from impl.optim.update_rule import (
     Kept,
@@ -22,7 +23,6 @@ from impl.optim.update_rule import (
     decayed,
     filled,
     one,
-    step_dtype,
 )
 from impl.tensor.tensor import Tensor
 
@@ -142,9 +142,9 @@ class Adagrad(UpdateRule):
         super().__setstate__(state)
         states = list(self.state.values())
         if states and not isinstance(states[0]["step"], Tensor):
-            kind = step_dtype(any(group["fused"] for group in self.param_groups[-1:]))
+            fused = any(group["fused"] for group in self.param_groups[-1:])
             for kept in states:
-                kept["step"] = creation.tensor(float(kept["step"]), dtype=kind)
+                kept["step"] = number_tensor(float(kept["step"]), fused)
 
     def _prepare(self, group) -> None:
         require(group, "fused" if with_gradient(group) else "")
@@ -288,10 +288,7 @@ class ASGD(UpdateRule):
     _options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
     _checked = "lr lambd alpha weight_decay"
     _state = (
-        Kept(
-            "eta",
-            lambda self, group, param: creation.tensor(float(group["lr"]), dtype=step_dtype()),
-        ),
+        Kept("eta", lambda self, group, param: number_tensor(float(group["lr"]))),
         Kept("mu", one),
         Kept("ax"),
     )
