@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from impl.core.devices import device
-from impl.core.dtypes import PYTHON_DTYPES, bool_, check_scalar, dtype, float64, python_number
+from impl.core.dtypes import (
+    BY_NUMPY,
+    INTEGRAL,
+    PYTHON_DTYPES,
+    check_scalar,
+    dtype,
+    float64,
+    python_number,
+)
 from impl.core.memory_formats import layout, memory_format
 from impl.core.named_types import type_name
 from impl.core.state import STATE
@@ -144,10 +152,7 @@ def _default(text: str, kind: str):
 def is_int(value, size: int = 0) -> bool:
     """Whether a value passes for `int`: integers, NumPy's too, 0-dim integer tensors; no bool."""
     if isinstance(value, Tensor):
-        with DisableTorchFunction():
-            return _is_number_tensor(value) and not (
-                value.dtype.is_floating_point or value.dtype.is_complex or value.dtype is bool_
-            )
+        return _is_number_tensor(value) and _category(value) == INTEGRAL
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -158,10 +163,8 @@ def is_index(value, size: int = 0) -> bool:
     if isinstance(value, int | np.integer):
         return True
     if isinstance(value, Tensor):
-        with DisableTorchFunction():
-            return value.numel() == 1 and not (
-                value.dtype.is_floating_point or value.dtype.is_complex or requires_grad(value)
-            )
+        is_whole = value._raw.size == 1 and _category(value) <= INTEGRAL
+        return is_whole and not requires_grad(value)
     try:
         operator.index(value)
     except TypeError:
@@ -182,8 +185,11 @@ def is_number(value, size: int = 0) -> bool:
 
 
 def _is_number_tensor(tensor: Tensor) -> bool:
-    with DisableTorchFunction():
-        return tensor.dim() == 0 and not requires_grad(tensor)
+    return tensor._raw.ndim == 0 and not requires_grad(tensor)
+
+
+def _category(tensor: Tensor) -> int:
+    return BY_NUMPY[tensor._raw.dtype].category
 
 
 def _is_tensor(value, size: int) -> bool:
