@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import dtype, result_dtype
+from impl.core.dtypes import result_dtype
 from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.warning import warn
 from impl.dispatch import aten
@@ -34,7 +34,6 @@ from impl.tape.batched_tangents import lifted
 from impl.tensor.batched_tensor import BatchedTensor, batched, is_at, moved, with_dim
 from impl.tensor.nested import each
 from impl.tensor.tensor import Tensor
-from impl.tensor.zero_tensors import _is_zerotensor
 
 _SLOW = (
     "There is a performance drop because we have not yet implemented the batching rule for "
@@ -112,24 +111,12 @@ def pointwise(op, args: tuple, level) -> list:
     made = [*args]
     for i in op.tensor_positions:
         made[i] = padded(args[i], rank, level)
-    scalars = [i for i in op.tensor_positions if is_at(args[i], level) and not _rank(args[i])]
-    if differ and scalars:
+    if differ and any(is_at(t, level) and not _rank(t) for t in tensors):
         common = result_dtype([t._raw for t in tensors])
         for i in op.tensor_positions:
-            if isinstance(args[i], Tensor):
-                made[i] = _as_number(made[i], args[i], common, rank if i in scalars else -1)
+            if isinstance(args[i], Tensor) and args[i].dtype is not common:
+                made[i] = made[i].to(common)
     return made
-
-
-def _as_number(value: Tensor, operand: Tensor, common: dtype, rank: int) -> Tensor:
-    """A batched tensor without dimensions in the operands' common dtype, as one that has no
-    mapped dimension would be in; beside dimensions a higher category promotes it anyhow. Of the
-    other operand (rank -1) only a ZeroTensor is cast, to ordinary zeros."""
-    if rank < 0:
-        kept = not _is_zerotensor(value)
-    else:
-        kept = bool(rank) and operand.dtype.category < common.category
-    return value if kept or common is operand.dtype else value.to(common)
 
 
 def dims(op, args: tuple, level) -> list:
