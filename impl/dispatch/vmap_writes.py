@@ -82,7 +82,6 @@ def _written_in_turn(function, args: tuple, level, counted: bool = True) -> Tens
 def falls_back(name: Any, method: Callable) -> Callable:
     """A composite in place, of this name in ATen, for which torch's `vmap` has no rule: it is
     applied to the examples in turn, with a warning. `name` may be a function of the arguments."""
-
     signature = inspect.signature(method)
 
     @functools.wraps(method)
@@ -145,12 +144,15 @@ def _written(self, op, args: tuple) -> Tensor:
     return written(op, (args[0], *lifted(args[1:], self._level)), self._level)
 
 
+_detach_examples = falls_back("detach_", Tensor.detach_)
+
+
 @method_of(BatchedTensor)
 def detach_(self) -> Tensor:
     """`Tensor.detach_` of the examples, which are views that are refused (RuntimeError), unless a
     transform of differentiation within the `vmap` wraps the tensor: then of the value."""
     if not self._is_wrapped():
-        return falls_back("detach_", Tensor.detach_)(self)
+        return _detach_examples(self)
     physical(self).detach_()
     self._show(self._value, self._dim)
     return self
