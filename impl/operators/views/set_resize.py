@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.core import inference_mode, messages
@@ -36,10 +38,7 @@ def resize_(self, *sizes, memory_format=None, **named):
         raise RuntimeError("cannot resize variables that require grad")
     shape = sizes_given("size", sizes, named)
     if asks((self,)):
-        options = {} if memory_format is None else {"memory_format": memory_format}
-        called_aten("resize_", self, list(shape), **options)
-        inference_mode.count(self)
-        return self
+        return _resized_by_handler("resize_", self, list(shape), memory_format)
     write.announce(self)
     if isinstance(self, BatchedTensor):
         return _resize_examples(self, shape)
@@ -55,6 +54,14 @@ def resize_(self, *sizes, memory_format=None, **named):
     if forward_grad.fw_grad(self) is not None:
         raise RuntimeError("cannot resize variables that has a forward grad")
     return self
+
+
+def _resized_by_handler(name: str, target: Tensor, size: Any, memory_format) -> Tensor:
+    """The target, after the handler of a mode or a class has resized it."""
+    options = {} if memory_format is None else {"memory_format": memory_format}
+    called_aten(name, target, size, **options)
+    inference_mode.count(target)
+    return target
 
 
 def _resize_examples(batch: BatchedTensor, shape: tuple[int, ...]) -> Tensor:
@@ -90,10 +97,7 @@ def resize_as_(self, the_template, memory_format=None):
     if STATE.batched and _for_examples("resize_as_", self, (the_template,)):
         return self
     if asks((self, the_template)):
-        options = {} if memory_format is None else {"memory_format": memory_format}
-        called_aten("resize_as_", self, the_template, **options)
-        inference_mode.count(self)
-        return self
+        return _resized_by_handler("resize_as_", self, the_template, memory_format)
     shape = the_template._raw.shape
     if memory_format is preserve_format:
         memory_format = suggested(shape, the_template.stride())
