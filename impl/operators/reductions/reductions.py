@@ -39,7 +39,7 @@ def in_dtype(raw, dtype):
     return converted(raw, dtype.numpy)
 
 
-def _summable(raw, dtype):
+def summable(raw, dtype):
     """The operand of a sum or product: in the dtype that was asked for, else integers as int64."""
     if dtype is not None:
         return in_dtype(raw, dtype)
@@ -108,7 +108,7 @@ def reduced_size(shape, dims=None) -> int:
 
 @operator(node="SumBackward0", function=False, method=False, writes=1)
 def sum_all(self: Array, dtype=None) -> Array:
-    return accumulate(np.sum, _summable(self, dtype))
+    return accumulate(np.sum, summable(self, dtype))
 
 
 sum_all.gradient(self=lambda F, grad, self_shape: F.expand(grad, self_shape))
@@ -124,7 +124,7 @@ sum_all.forward("linear")
     batching="dims",
 )
 def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
-    return accumulate(np.sum, _summable(self, dtype), wrap_dims(dim, self.ndim), keepdim)
+    return accumulate(np.sum, summable(self, dtype), wrap_dims(dim, self.ndim), keepdim)
 
 
 def sum_backward(F, grad, shape, dim, keepdim):
@@ -348,13 +348,13 @@ _PRODUCT: dict[str, Any] = {
 
 @operator(node="ProdBackward0", **_PRODUCT)
 def prod_all(self: Array, dtype=None) -> Array:
-    return _product(_summable(self, dtype))
+    return _product(summable(self, dtype))
 
 
 @operator(node="ProdBackward1", **_PRODUCT, batching="dims")
 def prod_dim(self: Array, dim, keepdim=False, dtype=None) -> Array:
     dim = wrap_dim(dim, self.ndim)
-    return _product(_summable(self, dtype), dim if self.ndim else None, keepdim)
+    return _product(summable(self, dtype), dim if self.ndim else None, keepdim)
 
 
 def _product(raw, dim=None, keepdim=False):

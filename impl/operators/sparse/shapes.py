@@ -6,13 +6,12 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, int64, result_dtype
+from impl.core.dtypes import result_dtype
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.sparse_operator import is_sparse
-from impl.kernels.casting import converted
 from impl.operators.copies.cat_stack import cat, stack
 from impl.operators.indexing.gathering import index_select
-from impl.operators.reductions.reductions import sum_dim
+from impl.operators.reductions.reductions import sum_dim, summable
 from impl.operators.sparse.reductions import sum_over
 from impl.operators.views.shape import unsqueeze
 from impl.operators.views.slicing import check_select, select
@@ -148,10 +147,7 @@ def _narrow_copy(self: SparseArray, dim, start, length) -> SparseArray:
 @sum_dim.sparse
 def _sum_dim(self: SparseArray, dim=None, keepdim=False, dtype=None):
     """The sum over some dimensions: dense where these are all the sparse ones (sum_coo)."""
-    summed = BY_NUMPY[self.dtype] if dtype is None else dtype
-    if dtype is None and summed.category < FLOATING:
-        summed = int64
-    raw = self.with_values(converted(self.values, summed.numpy))
+    raw = self.with_values(summable(self.values, dtype))
     dims = wrap_dims(dim, raw.ndim)
     result = sum_over.kernel(raw, dims)
     if not keepdim:
