@@ -259,8 +259,6 @@ for _class, _name, _method in (
     (Tensor, "__deepcopy__", deep),
     (Tensor, "__reduce_ex__", reduced),
     (Storage, "__reduce__", _packed),
-    (Storage, "__copy__", lambda self: self.clone()),
-    (TypedStorage, "__copy__", lambda self: self.clone()),
     (layout, "__reduce__", lambda self: (_get_layout, (str(self),))),
 ):
     setattr(_class, _name, _method)
