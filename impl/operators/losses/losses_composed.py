@@ -64,10 +64,10 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
         raise NotImplementedError(messages.SUBTRACT_BOOLS)
     # ATen fills a tensor of the input's dtype with the margin, so integers truncate it.
     whole = input.dtype.category < FLOATING
-    limit = storable(margin, input.dtype.numpy if whole else float64.numpy).item()
-    check_numbers(input.dtype.numpy, limit)
-    whole = new(np.asarray(limit).astype(input._raw.dtype))
-    short = tensor_ops.sub(whole, input).clamp_min_(0)
+    number = storable(margin, input.dtype.numpy if whole else float64.numpy).item()
+    check_numbers(input.dtype.numpy, number)
+    limit = new(np.asarray(number).astype(input._raw.dtype))
+    short = tensor_ops.sub(limit, input).clamp_min_(0)
     apart = _saved(target != 1, short)
     near = _saved(target != -1, input)
     return _reduced(apart + near, reduction)
