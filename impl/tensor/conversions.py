@@ -9,6 +9,7 @@ from impl.core import messages
 from impl.core.dtypes import FLOATING
 from impl.core.meta_arrays import MetaArray
 from impl.core.registry import method_of, tensor_ops
+from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.traced import check_not_traced
 from impl.core.warning import warn_once
@@ -27,7 +28,7 @@ def item(self):
         raise RuntimeError(messages.META_ITEM)
     if STATE.transforms:
         check_not_traced(self)
-    return _python(self._raw.reshape(()))
+    return _python(_single(self._raw))
 
 
 @method_of(Tensor)
@@ -88,7 +89,7 @@ def __bool__(self) -> bool:
         return bool(self.item())
     if STATE.transforms:
         check_not_traced(self)
-    return bool(self._raw.reshape(()))
+    return bool(_single(self._raw))
 
 
 @method_of(Tensor)
@@ -133,6 +134,14 @@ def __index__(self) -> int:
 def _warn_conversion(self) -> None:
     if STATE.enabled and requires_grad(self):
         warn_once(messages.SCALAR_CONVERSION)
+
+
+def _single(raw):
+    """The only element of a value, as an array without dimensions; the integer zero where a sparse
+    one stores none (ATen's item)."""
+    if type(raw) is SparseArray:
+        raw = raw.to_dense() if raw.nnz else np.array(0)
+    return raw.reshape(())
 
 
 def _python(raw):
