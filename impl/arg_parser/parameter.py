@@ -13,6 +13,7 @@ import numpy as np
 
 from impl.core.devices import device
 from impl.core.dtypes import (
+    BOOL,
     BY_NUMPY,
     INTEGRAL,
     PYTHON_DTYPES,
@@ -22,6 +23,7 @@ from impl.core.dtypes import (
     python_number,
 )
 from impl.core.memory_formats import layout, memory_format
+from impl.core.messages import expected, internal_assert
 from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.storage import Storage
@@ -267,6 +269,7 @@ _CHECKS = {
 # --- conversions ------------------------------------------------------------------------------
 
 _OVERFLOW = "Overflow when unpacking long long"
+_IS_INTEGRAL = "scalar.isIntegral( false)"
 
 
 def _int(value, parameter, function) -> int:
@@ -280,6 +283,8 @@ def _index(value, parameter) -> int:
     """An object as an integer: its class is asked about `__index__` for `int`, not for `SymInt`."""
     if parameter.kind == "int" or not isinstance(value, Tensor):
         return operator.index(value)
+    if parameter.kind == "SymInt" and _category(value) == BOOL:
+        raise RuntimeError(internal_assert(_IS_INTEGRAL, "torch/csrc/utils/pybind.cpp", 27))
     with DisableTorchFunction():
         return operator.index(value)
 
@@ -295,11 +300,12 @@ def in_64_bits(number: int) -> bool:
 
 def _ints(value, parameter, function):
     if not isinstance(value, tuple | list):
-        return _int(value, parameter, function)
+        return _one_for_all(value, parameter, function)
     if all(type(element) is int and in_64_bits(element) for element in value):
         return value
     numbers = []
     for place, element in enumerate(value, 1):
+        _refuse_bool_tensor(element, parameter)
         fault = None
         if not (is_index(element) or isinstance(element, bool)):
             fault = f"type must be tuple of ints,but got {type_name(element)}"
@@ -312,6 +318,24 @@ def _ints(value, parameter, function):
             )
         numbers.append(operator.index(element))
     return tuple(numbers)
+
+
+def _one_for_all(value, parameter, function) -> int:
+    """One integer in place of a list. Raises RuntimeError for another object, although it passes as
+    an element by its `__index__`."""
+    if not isinstance(value, int | np.integer | Tensor):
+        line = 658 if parameter.element == "int" else 573
+        text = "PyList_Check(arg)", "torch/csrc/utils/python_arg_parser.h", line
+        raise RuntimeError(internal_assert(*text, "expected tuple or list"))
+    _refuse_bool_tensor(value, parameter)
+    return _int(value, parameter, function)
+
+
+def _refuse_bool_tensor(element, parameter) -> None:
+    """Raise RuntimeError for a bool tensor as an element of `SymInt[]`; `int[]` takes it."""
+    symbolic = parameter.element == "SymInt" and isinstance(element, Tensor)
+    if symbolic and _category(element) == BOOL:
+        raise RuntimeError(expected(_IS_INTEGRAL))
 
 
 def _number(value, parameter, function):
