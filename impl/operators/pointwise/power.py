@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from impl.core.dtypes import REDUCED, bfloat16, complex128, float16, float64, int64, result_dtype
+from impl.core.dtypes import (
+    REDUCED,
+    bfloat16,
+    check_scalar,
+    complex128,
+    float16,
+    float64,
+    int64,
+    result_dtype,
+)
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -247,8 +256,11 @@ def _overload(input, exponent):
 def pow_(input, exponent, *, out=None):
     """input ** exponent; one of them may be a number, dtypes promote (torch.pow).
 
-    Raises RuntimeError for an integer tensor and a negative integer.
+    Raises RuntimeError for an integer tensor and a negative integer, OverflowError for a base that
+    no number holds.
     """
+    if type(input) is int:
+        check_scalar(input)
     op = _overload(input, exponent)
     if out is None:
         return op(input, exponent)
