@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from impl.core.dims import wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, real_of
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, float64, real_of
 from impl.core.meta_arrays import reduced_shape
 from impl.core.meta_functions import reduced
 from impl.core.state import STATE
@@ -16,6 +16,7 @@ from impl.core.warning import warn
 from impl.dispatch.definition import OPERATORS, Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fit, store, warn_of_temporary
+from impl.kernels.casting import storable
 from impl.operators.reductions.reductions import reduced_size, restore
 from impl.tensor.batched_tensor import levels_of
 from impl.tensor.memory_overlap import check_cast
@@ -30,6 +31,9 @@ def _correction(dim, correction, unbiased):
 
 
 def _degrees_of_freedom(count: int, correction) -> float:
+    """Raises RuntimeError for a complex correction with an imaginary part."""
+    if isinstance(correction, complex):
+        correction = storable(correction, float64.numpy).item()
     return count - (1 if correction is None else correction)
 
 
