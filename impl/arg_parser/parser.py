@@ -8,8 +8,9 @@ from importlib import resources
 from typing import Any
 
 from impl.arg_parser.batched_out import refuse_out
+from impl.arg_parser.conversions import GREATEST, LEAST
 from impl.arg_parser.messages import invalid_combination, unbound_method
-from impl.arg_parser.parameter import GREATEST, LEAST, MISSING, NUMPY_NAMES, Parameter
+from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core import messages
 from impl.core.sizes import Size

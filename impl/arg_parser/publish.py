@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import operator
 
-from impl.arg_parser.parameter import GREATEST, LEAST, MISSING
+from impl.arg_parser.conversions import GREATEST, LEAST
+from impl.arg_parser.parameter import MISSING
 from impl.arg_parser.parser import ArgParser, has_long, signatures
 from impl.core import messages
 from impl.core.allocator import out_of_memory
