@@ -62,7 +62,8 @@ PROGRAMS = {
         f = lambda m, t: torch.linalg.householder_product(m, t).sum()
         for argnums in (0, 1):
             g = func.grad(f, argnums=argnums)
-            show(func.vmap(g)(a, tau).tolist() == [g(*one).tolist() for one in zip(a, tau)])
+            each = torch.stack([g(*one) for one in zip(a, tau)])
+            show(torch.allclose(func.vmap(g)(a, tau), each))
             found = func.vmap(g, in_dims=(0, None))(a, tau[0])
             show([[round(x, 5) + 0.0 for x in row] for row in found.flatten(1).tolist()])
     """,

@@ -200,3 +200,18 @@ def restride(shape, strides, target) -> tuple[int, ...] | None:
         if d:
             base, old, new = strides[d - 1], 1, 1
     return tuple(result) if at == -1 else None
+
+
+def check_expansion(shape: tuple[int, ...], dtype, size: tuple[int, ...]) -> None:
+    """Raise RuntimeError if a tensor of this shape and dtype cannot be expanded to a size."""
+    lead = len(size) - len(shape)
+    if lead < 0:
+        raise RuntimeError(messages.too_few_sizes(dtype, shape, size))
+    for dim in range(len(shape) - 1, -1, -1):
+        have, want = shape[dim], size[lead + dim]
+        if have not in (1, want):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}) "
+                f"at non-singleton dimension {lead + dim}.  Target sizes: {[*size]}.  "
+                f"Tensor sizes: {[*shape]}"
+            )

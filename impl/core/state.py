@@ -60,7 +60,7 @@ class _State(threading.local):
     drawing = False  # whether a random operator draws, by operators that draw themselves
     passes: tuple = ()  # the transforms of which passes run, the innermost last
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
-    spelled: str | None = None  # the name of a write by an alias that runs under `vmap`
+    spelled: Any = None  # the alias by which an operator is called; see `impl.dispatch.spellings`
     before_write: Any = None  # callback, called with a tensor before each in-place write
     dispatch_modes: tuple = ()  # active TorchDispatchModes, the innermost last
     torch_dispatch = True  # whether classes are asked below autograd, too

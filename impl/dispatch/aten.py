@@ -16,11 +16,20 @@ from impl.dispatch.op_overload import OpOverload, namespace
 from impl.tensor.tensor import Tensor
 
 # Comparisons and logic, for which ATen has an overload of its own for a number.
-_OF_NUMBERS = {"eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor"}
+_OF_NUMBERS = {
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), "Scalar"),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), "Scalar"),
+    **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), "Tensor_Scalar"),
+}
+_SHIFTS = {"bitwise_left_shift", "bitwise_right_shift"}
 # Reductions, for which it has one of its own without a dimension.
 _WITHOUT_DIM = {"all", "any"}
-# The overloads in place of those of which the operands' kinds are in the name.
-_WRITTEN = {"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor"}
+# The overloads in place of those that have another name there, by overload or by both names.
+_WRITTEN = {
+    **{"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor", "transpose.int": "default"},
+    **{"ldexp.Tensor": "default", "bernoulli.default": "float", "floor_divide.default": "Tensor"},
+    **{f"bitwise_{side}_shift.Tensor_Scalar": "Tensor_Scalar" for side in ("left", "right")},
+}
 # The overloads with `out=` that have other names than "out", or that of the overload without it.
 _OUT = {
     **{f"{name}.Tensor": "out" for name in ("add", "copysign", "div", "ldexp", "mul", "sub")},
@@ -110,16 +119,35 @@ def shown_name(op, args: tuple = ()) -> str:
     for i in op.tensor_positions if op.numbers and len(args) == 2 else ():
         if not isinstance(args[i], Tensor):
             return f"{name}.{op.parameters[i]}_scalar"
+    return shown(name, overload)
+
+
+def shown(name: str, overload: str) -> str:
+    """The name of an overload as errors and warnings show it: without "default"."""
     return name if overload == "default" else f"{name}.{overload}"
 
 
 def overload_of(op, args: tuple, written: bool = False) -> OpOverload:
     """The overload that a call of an operator stands for; `written` is for a call in place."""
-    name, overload = _called(op, args)
     if not written:
-        return _overload(name, overload, op.aten_call or _by_name(op))
-    name = name if name.endswith("_") else f"{name}_"
-    return _overload(name, _WRITTEN.get(overload, overload), _by_name(op, op.inplace))
+        return _overload(*_called(op, args), op.aten_call or _by_name(op))
+    return _overload(*_written(*_called(op, args)), _by_name(op, op.inplace))
+
+
+def written_name(op, args: tuple) -> str:
+    """ATen's name of an operator in place as its errors and warnings show it, without a default
+    overload: that of the alias by which it is called, where it is called by one."""
+    name, overload = _written(*_called(op, args))
+    if STATE.spelled is not None:
+        name, overload = STATE.spelled.name, STATE.spelled.overload or overload
+    return shown(name, overload)
+
+
+def _written(name: str, overload: str) -> tuple[str, str]:
+    """The names in place of an operator and of its overload."""
+    known = _WRITTEN.get(f"{name}.{overload}") or _WRITTEN.get(overload, overload)
+    name = name.removesuffix("_functional")
+    return name if name.endswith("_") else f"{name}_", known
 
 
 def _called(op, args: tuple) -> tuple[str, str]:
@@ -128,9 +156,13 @@ def _called(op, args: tuple) -> tuple[str, str]:
     if STATE.within_formula and op.name.endswith("_scalar") and overload == "Tensor":
         overload = "Scalar"  # a formula of ATen calls that, and an operator of Python does not
     if name in _OF_NUMBERS and not isinstance(args[1], Tensor):
-        overload = "Scalar"
+        overload = _OF_NUMBERS[name]
+    if name in _SHIFTS and not isinstance(args[0], Tensor):
+        overload = "Scalar_Tensor"
     if name in _WITHOUT_DIM and args[1:] and args[1] is None:
         overload = "default"
+    if STATE.spelled is not None and STATE.spelled.dispatched:
+        return STATE.spelled.name, overload.removeprefix("Tensor_")
     return name, overload
 
 
@@ -286,7 +318,7 @@ def publish() -> None:
         call = call if len(ops) == 1 and name not in _SAMPLERS else FUNCTIONS.get(name, call)
         _define(name, overload, ops[0].aten_call or call).is_view = ops[0].is_view
         if name in _OF_NUMBERS:
-            _define(name, "Scalar", FUNCTIONS[name])
+            _define(name, _OF_NUMBERS[name], FUNCTIONS[name])
 
 
 def _define(name: str, overload: str, call: Any) -> OpOverload:
@@ -294,5 +326,6 @@ def _define(name: str, overload: str, call: Any) -> OpOverload:
     found = aten.packet(name).define(overload, call)
     inplace = getattr(Tensor, f"{name}_", None)
     if inplace is not None:
-        aten.packet(f"{name}_").define(_WRITTEN.get(overload, overload), inplace)
+        written, of_written = _written(name, overload)
+        aten.packet(written).define(of_written, inplace)
     return found

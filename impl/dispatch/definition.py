@@ -45,7 +45,7 @@ from impl.dispatch.gradient_plan import OfArguments
 from impl.dispatch.kernel_parameters import public_name, signature_of
 from impl.dispatch.operator import Operator
 from impl.dispatch.out import copy_out, named_out, store
-from impl.dispatch.slow_writes import spelled
+from impl.dispatch.spellings import spelled
 from impl.tensor.tensor import Tensor, new
 
 Array: TypeAlias = Any  # in kernels' annotations: a raw value, array or NumPy scalar
@@ -184,10 +184,11 @@ def alias(name: str, *others: str) -> None:
     for other in others:
         for suffix in ("", "_"):
             spelling = other + suffix
+            shown = functools.partial(spelled, spelling) if suffix else lambda call: call
             if name + suffix in FUNCTIONS:
-                FUNCTIONS[spelling] = spelled(spelling, FUNCTIONS[name + suffix])
+                FUNCTIONS[spelling] = shown(FUNCTIONS[name + suffix])
             if hasattr(Tensor, name + suffix):
-                setattr(Tensor, spelling, spelled(spelling, getattr(Tensor, name + suffix)))
+                setattr(Tensor, spelling, shown(getattr(Tensor, name + suffix)))
 
 
 def function(

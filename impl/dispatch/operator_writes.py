@@ -15,13 +15,13 @@ from impl.core.strides import element_strides, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.core.warning import warn_once
 from impl.dispatch import (
+    aten,
     dispatch_modes,
     forward_rules,
     forward_writes,
     meta_kernels,
     sparse_path,
 )
-from impl.dispatch.aten_names import overload_of
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
 from impl.dispatch.out import (
@@ -42,7 +42,7 @@ from impl.graph.node_creation_hooks import created
 from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
-from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, refuse_captured, requires_grad
 from impl.tensor.torch_dispatch import asks
 
 
@@ -109,8 +109,8 @@ class OperatorWrites(OutputLayout):
         """
         if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
             return batch._written(self, args)
-        if STATE.transforms and not STATE.transforms[-1].owns(args[0]):
-            raise RuntimeError(messages.CAPTURED.format(overload_of(self.name, args)))
+        if STATE.transforms:
+            refuse_captured(args[0], aten.written_name, self, args)
         if sparse_tensor.EXIST and sparse_tensor.holds(args):
             return sparse_path.inplace(self, args)
         if self.validated_numbers:

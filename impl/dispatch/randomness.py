@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from impl.core import messages
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.dispatch import vmap_rules
@@ -141,29 +142,48 @@ def filling(fill: Callable[..., Tensor]) -> Callable[..., Any]:
 
     @functools.wraps(fill)
     def call(self, *args, **named):
-        levels = _levels()
-        _fill(levels, self, lambda tensor: fill(tensor, *args, **named))
+        _fill(_levels(), (self,), lambda tensor: fill(tensor, *args, **named))
         return self
 
     return call
 
 
-def _fill(levels: list, tensor: Tensor, fill: Callable[[Tensor], Tensor]) -> None:
+def filling_by_values(fill: Callable[..., Tensor]) -> Callable[..., Any]:
+    """Decorate a function that fills its first argument with draws for the elements of a tensor,
+    its second."""
+
+    @functools.wraps(fill)
+    def call(self, values, *args):
+        _fill(_levels(), (self, values), lambda *tensors: fill(*tensors, *args))
+        return self
+
+    return call
+
+
+def _fill(levels: list, tensors: tuple, fill: Callable[..., Tensor]) -> None:
+    """Fill a tensor, the first one, by the values of the others."""
     if not levels:
-        fill(tensor)
+        fill(*tensors)
         return
     *outer, level = levels
+    target, *values = tensors
+    if any(is_at(one, level) for one in values):
+        if level.randomness == "same":
+            raise RuntimeError(_SAME)
+        if not is_at(target, level):
+            raise RuntimeError(messages.UNBATCHED.format("inplace bernoulli", "in a vmap"))
     if level.randomness == "different":
-        if not is_at(tensor, level):
+        if not is_at(target, level):
             raise RuntimeError(_INPLACE)
-        _fill(outer, with_dim(tensor, level, 0), fill)
-    elif is_at(tensor, level):
-        example = _one(tensor, level)
+        rank = max(one._raw.ndim for one in tensors)
+        _fill(outer, tuple(vmap_rules.padded(one, rank, level) for one in tensors), fill)
+    elif is_at(target, level):
+        example = _one(target, level)
         one = example.new_empty(example.shape)
-        _fill(outer, one, fill)
-        tensor.copy_(one)
+        _fill(outer, (one, *values), fill)
+        target.copy_(one)
     else:
-        _fill(outer, tensor, fill)
+        _fill(outer, tensors, fill)
 
 
 def of_values(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,6 +196,18 @@ def of_values(draw: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _aligned(args: tuple, level) -> tuple:
+    """Arguments that broadcast behind the dimension that a level maps; if none of the tensors is
+    batched the first one is expanded."""
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    rank = max(a._raw.ndim for a in tensors)
+    if not any(is_at(a, level) for a in tensors):
+        shape = tensors[0]._raw.shape
+        shape = (level.size, *(1,) * (rank - len(shape)), *shape)
+        return tuple(a.expand(shape) if a is tensors[0] else a for a in args)
+    return tuple(vmap_rules.padded(a, rank, level) for a in args)
+
+
 def _of_values(levels: list, draw: Callable[..., Any], args: tuple, named: dict) -> Any:
     if not levels:
         STATE.drawing, before = True, STATE.drawing
@@ -185,8 +217,7 @@ def _of_values(levels: list, draw: Callable[..., Any], args: tuple, named: dict)
             STATE.drawing = before
     *outer, level = levels
     if level.randomness == "different":
-        given = tuple(with_dim(a, level, 0) if isinstance(a, Tensor) else a for a in args)
-        found = _of_values(outer, draw, given, named)
+        found = _of_values(outer, draw, _aligned(args, level), named)
         if isinstance(found, tuple):
             return type(found)([without_dim(result, level, 0) for result in found])
         return without_dim(found, level, 0)

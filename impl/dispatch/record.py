@@ -57,7 +57,7 @@ def _is_captured(target: Tensor, values) -> bool:
     if STATE.batched and innermost(values) is not None:
         return innermost((target,)) is None
     transforms = STATE.transforms
-    return bool(transforms) and not (transforms[-1].owns(target) or transforms[-1].tracks(target))
+    return bool(transforms) and not transforms[-1].owns(target)
 
 
 def edges_of(*tensors: Tensor) -> list:

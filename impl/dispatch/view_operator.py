@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import inference_mode, messages
+from impl.core import inference_mode
 from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
-from impl.dispatch import dispatch_modes, forward_rules, forward_writes, sparse_path
+from impl.dispatch import aten, dispatch_modes, forward_rules, forward_writes, sparse_path
 from impl.dispatch.definition import public_function
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.operator import Operator
@@ -24,7 +24,7 @@ from impl.tensor import batched_tensor
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, geometry
 from impl.tensor.sparse_tensor import SPARSE
-from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, refuse_captured, requires_grad
 from impl.tensor.torch_dispatch import asks, share_version
 from impl.tensor.views import as_view, view_of
 from impl.tensor.write import announce
@@ -128,8 +128,8 @@ class ViewOperator(Operator):
         """Change the geometry of the tensor itself (`t_`, `squeeze_`); counts as a write."""
         if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
             return batch._written(self, (tensor, *args))
-        if STATE.transforms and not STATE.transforms[-1].owns(tensor):
-            raise RuntimeError(messages.CAPTURED.format(f"{self.name}_"))
+        if STATE.transforms:
+            refuse_captured(tensor, aten.written_name, self, (tensor, *args))
         announce(tensor)
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)

@@ -25,7 +25,7 @@ from impl.dispatch.vmap_rules import (
 from impl.tape.batched_tangents import lifted
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import Tensor, refuse_captured, requires_grad
 
 # The operators in place that are composed, so that the composition meets the unbatched target;
 # those of torch's common rule for arithmetic; and those whose rules name themselves.
@@ -49,7 +49,7 @@ def written(op, args: tuple, level) -> Tensor:
     target = args[0]
     if not is_at(target, level):
         return _refused(op, args, level)
-    if (name := slow_name(op.name, args)) is not None:
+    if (name := slow_name(op, args)) is not None:
         warn_slow(name)
         require_examples(name, level)
     elif op.is_view:
@@ -152,6 +152,7 @@ def detach_(self) -> Tensor:
     """`Tensor.detach_` of the examples, which are views that are refused (RuntimeError), unless a
     transform of differentiation within the `vmap` wraps the tensor: then of the value."""
     if not self._is_wrapped():
+        refuse_captured(self, str, "detach_")
         return _detach_examples(self)
     physical(self).detach_()
     self._show(self._value, self._dim)

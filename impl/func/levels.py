@@ -260,7 +260,8 @@ class Level(Transform):
 
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        return made_or_given(self, tensor) and super().owns(tensor)
+        within = made_or_given(self, tensor) or self.tracks(tensor)
+        return within and super().owns(tensor)
 
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from impl.core import inference_mode, messages
@@ -298,9 +298,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """
         if STATE.before_write is not None:
             STATE.before_write(self)
+        transforms = STATE.transforms
+        refuse_captured(self, str, "detach_")
         if self._inference or STATE.inference:
             return self
-        transforms = STATE.transforms
         given = transforms and any(self in transform.arguments for transform in transforms)
         if transforms and (given or self._view is None) and hides_history(self):
             if STATE.transforms[-1].forward:
@@ -367,6 +368,13 @@ def hides_history(tensor: Tensor) -> bool:
         if transform.holds(tensor):
             return not transform.tracks(tensor)
     return False
+
+
+def refuse_captured(target: Tensor, named: Callable[..., str], *args) -> None:
+    """Raise RuntimeError where the function that a transform runs writes a tensor which it has
+    neither made nor been given; `named` of the arguments is ATen's name of the operator."""
+    if STATE.transforms and not STATE.transforms[-1].owns(target):
+        raise RuntimeError(messages.CAPTURED.format(named(*args)))
 
 
 def is_wrapped(tensor: Tensor) -> bool:

@@ -13,6 +13,7 @@ from impl.core.registry import FUNCTIONS, NATIVE
 from impl.dispatch import randomness
 from impl.dispatch.definition import native, taking_out
 from impl.dispatch.out import storing_same
+from impl.dispatch.spellings import spelled
 from impl.factories import draws
 from impl.kernels.casting import storable
 from impl.operators.activations import activations as units
@@ -32,6 +33,7 @@ def relu6(input) -> Tensor:
 
 
 @native()
+@functools.partial(spelled, "relu6_")
 def relu6_(input) -> Tensor:
     """`relu6` in place."""
     return units.hardtanh.inplace(input, 0, 6)

@@ -8,7 +8,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.memory_formats import contiguous_format
 from impl.core.meta_functions import like_first
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.sizes import broadcast_shapes
+from impl.core.sizes import broadcast_shapes, check_expansion
 from impl.core.warning import warn
 from impl.dispatch import vmap_rules
 from impl.dispatch.definition import (
@@ -279,7 +279,7 @@ def masked_scatter_(self, mask, source):
     if isinstance(mask, Tensor) and isinstance(source, Tensor):
         check_write(self, requires_grad(source))
         _check_source(self._raw, source._raw)
-        expand(mask, self._raw.shape)
+        check_expansion(mask._raw.shape, mask.dtype, self._raw.shape)
     return masked_scatter.inplace(self, mask, source)
 
 

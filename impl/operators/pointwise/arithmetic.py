@@ -31,7 +31,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, alias, formula_operation, function, operator
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import same_dtype_out
-from impl.dispatch.slow_writes import spelled
+from impl.dispatch.spellings import spelled
 from impl.kernels.casting import storable
 from impl.kernels.fused_multiply_add import product_plus
 from impl.kernels.reduced_precision import rounded_once
@@ -327,7 +327,7 @@ _subtracting("subtract", FUNCTIONS["sub"], sub_number)
 _subtracting(
     "subtract_",
     spelled("subtract_", FUNCTIONS["sub_"]),
-    spelled("subtract_.Scalar", sub_number.inplace),
+    spelled("subtract_", sub_number.inplace),
 )
 
 

@@ -14,6 +14,7 @@ from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented, refuse_bool
 from impl.dispatch.operator import Operator
 from impl.dispatch.overloads import publish
+from impl.dispatch.spellings import spelled
 
 
 @operator(
@@ -332,4 +333,4 @@ def _true_divide_inplace(input, other):
 
 
 function("true_divide")(_true_divide)
-function("true_divide_")(_true_divide_inplace)
+function("true_divide_")(spelled("true_divide_", _true_divide_inplace))

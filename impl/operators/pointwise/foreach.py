@@ -19,9 +19,9 @@ from impl.dispatch.list_history import (
     share_node,
     underived,
 )
+from impl.tensor import nested
 from impl.tensor.batched_tensor import innermost
-from impl.tensor.nested import tensors_of
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, is_wrapped
 
 _NAMES = (
     *("abs", "add", "addcdiv", "addcmul", "div", "exp", "lerp", "log", "maximum", "minimum"),
@@ -57,6 +57,8 @@ def _publish(name: str, in_place: bool) -> None:
         kind = _overload(name, operands)
         _refuse_batched(f"{spelled}.{kind}".rstrip("."), (tensors, operands))
         _require_same_length(tensors, operands)
+        if in_place and len(STATE.transforms) == 1 and not any(map(_owned, tensors)):
+            return _written_outside(each, (tensors, *operands), options)
         if in_place:
             check_writes(tensors, operands)
         if kind == "Tensor" and name in _WITH_VALUE:
@@ -67,7 +69,7 @@ def _publish(name: str, in_place: bool) -> None:
         rows = _rows(name, in_place, tensors, columns, options)
         if (name, kind) in _UNDERIVED or (name in _BOUNDS and in_place and kind != "List"):
             shown = f"_foreach_{spelled}" if in_place else f"aten::_foreach_{spelled}"
-            made = underived(shown, [*tensors_of((tensors, operands))], rows, in_place)
+            made = underived(shown, [*nested.tensors_of((tensors, operands))], rows, in_place)
             return made if in_place else tuple(made)
         if not in_place:
             return share_node(name, kind, tuple(rows()))
@@ -78,6 +80,27 @@ def _publish(name: str, in_place: bool) -> None:
     each.__name__ = each.__qualname__ = f"_foreach_{spelled}"
     each.__doc__ = f"`{spelled}` on every tensor of a list; operands that are lists are paired."
     FUNCTIONS[each.__name__] = each
+
+
+def _owned(target: Tensor) -> bool:
+    return STATE.transforms[-1].owns(target)
+
+
+def _unwrapped(value):
+    """A value without the history that a transform has recorded."""
+    return value.detach() if isinstance(value, Tensor) and is_wrapped(value) else value
+
+
+def _written_outside(each, args: tuple, options: dict):
+    """The result of a function in place for tensors that a transform has captured: functorch looks
+    at a first argument that is a tensor, and this is a list, so the caller's tensors are written.
+    """
+    args = nested.each(_unwrapped, args)
+    before, STATE.transforms = STATE.transforms, ()
+    try:
+        return each(*args, **options)
+    finally:
+        STATE.transforms = before
 
 
 def _rows(name: str, in_place: bool, tensors: tuple, columns: list, options: dict):

@@ -23,7 +23,7 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import check_out, store
-from impl.dispatch.slow_writes import spelled
+from impl.dispatch.spellings import spelled
 from impl.dispatch.vmap_writes import falls_back
 from impl.kernels.casting import element, storable
 from impl.kernels.reduced_precision import rounded_once
@@ -313,7 +313,7 @@ def float_power_(input, exponent):
             f"result requires dtype {wide.legacy}"
         )
     exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
-    return pow_inplace(input, exponent)
+    return _to_float_power(input, exponent)
 
 
 def _widest(input, exponent):
@@ -329,7 +329,8 @@ def square(input, *, out=None):
     return pow_(input, 2, out=out)
 
 
-_squared = spelled("square_", pow_inplace)
+_to_float_power = spelled("float_power_", pow_inplace)
+_squared = spelled("square_", pow_inplace, "default")
 
 
 @function()

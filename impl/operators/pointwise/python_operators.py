@@ -11,6 +11,7 @@ from impl.core.dtypes import BY_NUMPY, NUMPY_NUMBERS, check_scalar, python_numbe
 from impl.core.registry import FUNCTIONS
 from impl.dispatch import fast_path
 from impl.dispatch.record import refuse_write
+from impl.dispatch.spellings import spelled
 from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
 from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
@@ -196,8 +197,13 @@ for _dunder, _name in {
     "__ilshift__": "bitwise_left_shift_",
     "__irshift__": "bitwise_right_shift_",
 }.items():
-    _call = _writing(_of(_name)) if _name.endswith("_") else _of(_name)
-    binary(_shifting(_dunder, _call) if "shift" in _dunder else _call, _dunder)
+    _shifts = "shift" in _dunder
+    _call = _of(_name)
+    if _shifts or _name.endswith("_"):
+        _call = spelled(_dunder, _call, dispatched=_shifts)
+    if _name.endswith("_"):
+        _call = _writing(_call)
+    binary(_shifting(_dunder, _call) if _shifts else _call, _dunder)
 # Other operators of a tensor and an array are NumPy's (`__array_wrap__`); == converts the array.
 _equal = Tensor.__eq__
 

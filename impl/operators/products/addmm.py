@@ -13,6 +13,7 @@ from impl.core import messages
 from impl.core.dims import existing_dim, require_dims
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.core.registry import tensor_ops
+from impl.core.sizes import check_expansion
 from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, SavedAs
@@ -90,22 +91,7 @@ def _exact_product(a, b):
 
 def expanded_base(base, shape, target=None):
     """The added tensor in the product's shape. Raises RuntimeError if it cannot be expanded."""
-    lead = len(shape) - base.ndim
-    if lead < 0:
-        kind = messages.tensor_type(BY_NUMPY[base.dtype])
-        raise RuntimeError(
-            f"expand({kind}{{{[*base.shape]}}}, size={[*shape]}): the number "
-            f"of sizes provided ({len(shape)}) must be greater or equal to the number of "
-            f"dimensions in the tensor ({base.ndim})"
-        )
-    for dim in range(base.ndim - 1, -1, -1):
-        have, want = base.shape[dim], shape[lead + dim]
-        if have not in (1, want):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({want}) must match the existing size ({have}) "
-                f"at non-singleton dimension {lead + dim}.  Target sizes: {[*shape]}.  "
-                f"Tensor sizes: {[*base.shape]}"
-            )
+    check_expansion(base.shape, BY_NUMPY[base.dtype], shape)
     return np.broadcast_to(base, shape)
 
 

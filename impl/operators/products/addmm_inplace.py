@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.core.sizes import check_expansion
 from impl.dispatch.definition import function
 from impl.operators.products.addmm import (
     addbmm,
@@ -10,7 +11,6 @@ from impl.operators.products.addmm import (
     addr,
     baddbmm,
     check_vectors,
-    expanded_base,
 )
 
 
@@ -66,7 +66,7 @@ def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
     a, b = batch1._raw.shape, batch2._raw.shape
     if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2]:
         size = (a[0], a[1], b[2])
-        expanded_base(self._raw, size)
+        check_expansion(self._raw.shape, self.dtype, size)
         if self.dtype is batch1.dtype:
             if self.dtype is not batch2.dtype:
                 raise RuntimeError(

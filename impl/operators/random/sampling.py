@@ -9,6 +9,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import array_ops
+from impl.core.sizes import check_expansion
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, strided
 from impl.core.tensor_iterator import elementwise_strides
@@ -202,8 +203,8 @@ bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
 def bernoulli_fill(self: Array, p: Array, generator) -> Array:
     if self.size and self.dtype.kind == "c":
         raise not_implemented("bernoulli_tensor_cpu_self_", BY_NUMPY[self.dtype])
-    if self.size and p.ndim > self.ndim:
-        raise RuntimeError(messages.too_few_sizes(BY_NUMPY[p.dtype], p.shape, self.shape))
+    if self.size:
+        check_expansion(p.shape, BY_NUMPY[p.dtype], self.shape)
     wide = array_ops.expand(p, self.shape) if self.size else np.empty(self.shape, p.dtype)
     order = elementwise_strides(self.shape, [(self.shape, element_strides(self))])
     return _trials(wide, generator, order).astype(self.dtype)
@@ -254,7 +255,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     return bernoulli_like(input, p, fresh._raw)
 
 
-@randomness.of_values
+@randomness.filling_by_values
 def _fill_with_bernoulli(self, p, generator) -> Tensor:
     return bernoulli_fill.inplace(self, p, generator)
 

@@ -14,6 +14,7 @@ from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.core.tensor_impl import TensorBase
+from impl.dispatch.aten import shown
 from impl.dispatch.definition import function
 from impl.dispatch.dispatch_modes import called_aten
 from impl.dispatch.out import all_inference
@@ -23,7 +24,7 @@ from impl.tensor import forward_grad, resize_storage, write
 from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
 from impl.tensor.geometry import Geometry, bytes_needed, check_room, elements, geometry
 from impl.tensor.lazy_conj import conj_neg_bits
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import Tensor, refuse_captured, requires_grad
 from impl.tensor.torch_dispatch import asks
 
 
@@ -34,6 +35,7 @@ def resize_(self, *sizes, memory_format=None, **named):
     New elements are unspecified. Raises RuntimeError for a tensor that requires grad, unless it is
     an inference tensor or in inference mode, and for `preserve_format` (torch.Tensor.resize_).
     """
+    refuse_captured(self, str, "resize_")
     if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
     shape = sizes_given("size", sizes, named)
@@ -92,6 +94,7 @@ def _for_examples(name: str, target: Tensor, others: tuple) -> bool:
 def resize_as_(self, the_template, memory_format=None):
     """`resize_` to the sizes of another tensor, or with `preserve_format` also in the memory format
     that it suggests (torch.Tensor.resize_as_)."""
+    refuse_captured(self, str, "resize_as_")
     if STATE.batched and requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     if STATE.batched and _for_examples("resize_as_", self, (the_template,)):
@@ -104,16 +107,20 @@ def resize_as_(self, the_template, memory_format=None):
     return resize_(self, shape, memory_format=memory_format)
 
 
-def _set_by_handler(self: Tensor, source, storage_offset, size, stride) -> None:
-    """`set_` by the handler of a mode or a class."""
-    kind = "Tensor" if isinstance(source, Tensor) else "Storage"
+def _overload_of_set(source, size) -> str:
+    """The overload of ATen's `set_` for a source, and sizes or None."""
     if source is None:
-        called_aten("set_", self)
-    elif size is None:
-        called_aten("set_", self, source, overload=f"source_{kind}")
-    else:
-        place = [storage_offset, list(size), *([] if stride is None else [list(stride)])]
-        called_aten("set_", self, source, *place, overload=f"source_{kind}_storage_offset")
+        return "default"
+    kind = "Tensor" if isinstance(source, Tensor) else "Storage"
+    return f"source_{kind}" if size is None else f"source_{kind}_storage_offset"
+
+
+def _set_by_handler(self: Tensor, overload, source, storage_offset, size, stride) -> None:
+    """`set_` by the handler of a mode or a class."""
+    place = [] if source is None else [source]
+    if size is not None:
+        place += [storage_offset, list(size), *([] if stride is None else [list(stride)])]
+    called_aten("set_", self, *place, overload=overload)
 
 
 def _make_room(memory: Storage, size: int) -> None:
@@ -145,8 +152,10 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     row-major. Raises RuntimeError for another dtype, NotImplementedError for a tensor with a
     tangent.
     """
+    overload = _overload_of_set(source, size)
+    refuse_captured(self, shown, "set_", overload)
     if asks((self, source)):
-        _set_by_handler(self, source, storage_offset, size, stride)
+        _set_by_handler(self, overload, source, storage_offset, size, stride)
         inference_mode.count(self)
         return self
     others = (source,) if isinstance(source, Tensor) and size is None else ()

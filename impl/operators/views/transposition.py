@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from operator import attrgetter
 
 from impl.core.dims import wrap_dim
@@ -12,6 +13,7 @@ from impl.core.warning import warn_once
 from impl.dispatch import view_operator
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write
+from impl.dispatch.spellings import spelled
 from impl.dispatch.vmap_rules import fronted, hide
 from impl.operators.views import as_strided
 from impl.tensor.geometry import Geometry
@@ -156,12 +158,14 @@ def swapdims(input, dim0, dim1):
 
 
 @function("swapaxes_", torch=False)
+@functools.partial(spelled, "swapaxes_")
 def swapaxes_(self, axis0, axis1):
     """Two dimensions swapped in place (torch.Tensor.swapaxes_)."""
     return transpose.inplace(self, axis0, axis1)
 
 
 @function("swapdims_", torch=False)
+@functools.partial(spelled, "swapdims_")
 def swapdims_(self, dim0, dim1):
     """Two dimensions swapped in place (torch.Tensor.swapdims_)."""
     return transpose.inplace(self, dim0, dim1)
