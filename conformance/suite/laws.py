@@ -2,8 +2,9 @@
 
 Each law is a program whose last line is to be true, so that it needs no oracle
 (`conform run --oracle none`). Vector-Jacobian products are linear in the cotangent, do not depend
-on which other tensors require grad or on earlier backward passes, and are the limits of difference
-quotients. They are written without loops and comprehensions, so that a port in any language can
+on which other tensors require grad or on earlier backward passes, are the limits of difference
+quotients, agree with the tangents of forward mode, and are the same for a batch of cotangents as for
+each alone. They are written without loops and comprehensions, so that a port in any language can
 run them.
 """
 
@@ -25,6 +26,8 @@ SENTENCES = {
     "subset": "a gradient does not depend on which other inputs require grad",
     "unrelated": "a gradient does not depend on an unrelated backward before it",
     "differences": "the gradient is what central differences tend to",
+    "forward": "tangents of forward mode are those of which the gradient is the adjoint",
+    "mapped": "gradients for a batch of cotangents are those for each of them",
 }
 
 
@@ -59,6 +62,8 @@ class _Writer:
             "subset": self._subsets,
             "unrelated": self._unrelated,
             "differences": self._differences,
+            "forward": self._forward,
+            "mapped": self._mapped,
         }
 
     def _sum(self) -> Iterator[Program]:
@@ -139,16 +144,11 @@ class _Writer:
                 for name in self.names
             )
 
-        directions = [
-            f"d{i} = torch.cos(torch.arange({leaf}.numel(), dtype=torch.float64) * 1.3 + {i})"
-            f".reshape({leaf}.shape)"
-            for i, leaf in enumerate(leaves)
-        ]
         slope = " + ".join(f"(slopes[{i}] * d{i}).sum()" for i in range(len(leaves)))
         yield self._program(
             "differences",
             [
-                *directions,
+                *self._directions(),
                 "step = 1e-6",
                 f"slopes = torch.autograd.grad(f({self.every}), {self.leaves}, v)",
                 f"slope = {slope}",
@@ -160,6 +160,53 @@ class _Writer:
             "v",
             givens=self._off_the_grid() if self.subject.on_grid else self.subject.givens,
         )
+
+    def _forward(self) -> Iterator[Program]:
+        leaves = self.subject.leaves
+        other = ".conj()" if self.complex else ""
+        slopes = (f"(slopes[{i}]{other} * d{i}).sum()" for i in range(len(leaves)))
+        comma = "," if len(leaves) == 1 else ""
+        directions = ", ".join(f"d{i}" for i in range(len(leaves))) + comma
+        yield self._program(
+            "forward",
+            [
+                *self._directions(),
+                f"slopes = torch.autograd.grad(f({self.every}), {self.leaves}, v)",
+                f"slope = {' + '.join(map(self._real, slopes))}",
+                f"def of_leaves({', '.join(leaves)}):",
+                f"    return f({self.every})",
+                f"ends, t = torch.func.jvp(of_leaves, ({', '.join(leaves)}{comma}), ({directions}))",
+                f"rate = {self._product('t[{0}]')}",
+                "abs(float(slope - rate)) < 1e-8 * (1 + abs(float(slope)))  # True",
+            ],
+            "v",
+        )
+
+    def _mapped(self) -> Iterator[Program]:
+        numbers = range(len(self.subject.leaves))
+        batch = ", ".join(f"torch.stack([v{i}, w{i}])" for i in self.outputs)
+        yield self._program(
+            "mapped",
+            [
+                self.call,
+                f"one = {self.gradient.format('v')}, retain_graph=True)",
+                f"two = {self.gradient.format('w')}, retain_graph=True)",
+                f"both = {self.gradient.format(f'[{batch}]')}, is_grads_batched=True)",
+                *(
+                    f"torch.allclose(both[{i}], torch.stack([one[{i}], two[{i}]]))  # True"
+                    for i in numbers
+                ),
+            ],
+            "vw",
+        )
+
+    def _directions(self) -> list[str]:
+        """Statements that make a direction, `d0` and so on, for each leaf."""
+        return [
+            f"d{i} = torch.cos(torch.arange({leaf}.numel(), dtype=torch.float64) * 1.3 + {i})"
+            f".reshape({leaf}.shape)"
+            for i, leaf in enumerate(self.subject.leaves)
+        ]
 
     def _product(self, result: str) -> str:
         """The product of results, by their number, with the cotangents."""

@@ -75,6 +75,22 @@ spread_samples.gradient(
 )
 
 
+def sample_tangent(F, name: str, input_t, grid_t, input, grid, settings):
+    """The tangent of samples, as composed: that of the images is sampled by the operator, `name`,
+    and that of the grid moves the samples."""
+    sampled = getattr(F, name)(input_t, grid, *settings)
+    if settings[0] == NEAREST:
+        return sampled
+    return sampled + _moved(F, F.stack(F.unbind(grid_t, -1)), input, grid, settings)
+
+
+def _moved(F, shifts, input, grid, settings):
+    """The first-order change of the samples by shifts of the coordinates, (ndim, N, ...)."""
+    single = [(d,) for d in range(len(input.shape) - 2)]
+    moved = F.derived_samples(input, grid, settings, single)
+    return F.sum_dim(moved * F.unsqueeze(shifts, 2), (0,), False)
+
+
 def second_gradients(F, name: str, grads, grad_output, input, grid, settings, needs) -> tuple:
     """The second derivatives: from the cotangents of the gradients of input and grid to cotangent,
     input and grid.
@@ -102,8 +118,7 @@ def _of_grid(F, of_grid, grad_output, input, grid, settings, needs) -> list:
     along = F.unsqueeze(shifts, 2)
     made = [None, None, None]
     if needs[0]:
-        moved = F.derived_samples(input, grid, settings, single)
-        made[0] = F.sum_dim(moved * along, (0,), False)
+        made[0] = _moved(F, shifts, input, grid, settings)
     if needs[1]:
         if settings[:2] == (BILINEAR, REFLECTION) and F.dtype_of(input) in REDUCED:
             # As ATen has it, which reflects coordinates in another precision there (FIND-43).

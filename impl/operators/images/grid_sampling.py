@@ -15,7 +15,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import needed
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
 from impl.dispatch.vmap_rules import folded_into, hide_at, unfolded
-from impl.operators.images.grid_derivatives import second_gradients
+from impl.operators.images.grid_derivatives import sample_tangent, second_gradients
 from impl.operators.images.grid_matrices import (
     Sampling,
     images_of,
@@ -112,10 +112,15 @@ def _define(ndim: int) -> None:
         settings = (interpolation_mode, padding_mode, align_corners)
         return second_gradients(F, name, grads, grad_output, input, grid, settings, needs)
 
+    def tangent(F, input_t, grid_t, input, grid, interpolation_mode, padding_mode, align_corners):
+        settings = (interpolation_mode, padding_mode, align_corners)
+        return sample_tangent(F, name, input_t, grid_t, input, grid, settings)
+
     forward.__name__, backward.__name__ = name, f"{name}_backward"
     node = f"GridSampler{ndim}DBackward"
     sampler = operator(node=node + "0", function=False, method=False, autocast="fp32")(forward)
     sampler.gradients("input", "grid")(gradients)
+    sampler.forward(tangent)
     sampler.batches(functools.partial(_sampled_of_batch, sampler))
     outputs = ("result0", "result1")
     hidden: dict[str, Any] = {"function": False, "method": False, "batching": "merged"}

@@ -24,7 +24,7 @@ from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import solve
-from impl.operators.linalg.matrices import diagonals, differentiated, gaps
+from impl.operators.linalg.matrices import diagonals, differences, differentiated, gaps
 from impl.tensor.batched_tensor import physical
 from impl.tensor.tensor import Tensor, new
 
@@ -33,8 +33,11 @@ Eigh = return_type("linalg_eigh", "eigenvalues", "eigenvectors")
 
 
 def _check_phase(F, name: str, diagonal) -> None:
-    """Raise RuntimeError if the loss depends on the phases of eigenvectors, which are free."""
-    if F.is_complex(diagonal) and not F.are_close(F.imaginary_part(diagonal), 0):
+    """Raise RuntimeError if the loss depends on the phases of eigenvectors, which are free; not
+    within transforms, in which ATen does not look at the elements."""
+    if not F.is_complex(diagonal) or F.is_subclass_like(diagonal):
+        return
+    if not F.are_close(F.imaginary_part(diagonal), 0):
         raise RuntimeError(
             f"{name}: The eigenvectors in the complex case are specified up to multiplication by "
             "e^{i phi}. The specified loss function depends on this quantity, so it is "
@@ -88,7 +91,7 @@ def _eig_tangent(F, self_t, eigenvectors):
 
 
 def _eigenvectors_tangent(F, self_t, eigenvalues, eigenvectors):
-    inner = _eig_tangent(F, self_t, eigenvectors) / gaps(F, eigenvalues)
+    inner = _eig_tangent(F, self_t, eigenvectors) / differences(F, eigenvalues)
     inner = F.with_diagonal(inner, None)
     result = F.matrix_product(eigenvectors, inner)
     along = diagonals(F, F.matrix_product(F.adjoint_matrix(eigenvectors), result))
@@ -214,7 +217,7 @@ linalg_eigh.forward(
     ),
     eigenvectors=lambda F, A_t, eigenvalues, eigenvectors: F.matrix_product(
         eigenvectors,
-        F.with_diagonal(_eigh_tangent(F, A_t, eigenvectors) / gaps(F, eigenvalues), None),
+        F.with_diagonal(_eigh_tangent(F, A_t, eigenvectors) / differences(F, eigenvalues), None),
     ),
 )
 

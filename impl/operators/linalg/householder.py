@@ -14,6 +14,7 @@ import numpy as np
 
 from impl.core.inference_mode import refuses
 from impl.core.registry import tensor_ops
+from impl.core.state import STATE
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, unless_recorded, written
 from impl.dispatch.gradient_plan import OfArguments
@@ -90,6 +91,13 @@ tensor_ops.of_columns = _of_columns
 tensor_ops.lower_of_columns = lambda like, columns: _of_columns(like, columns).tril_(-1)
 
 
+def _inverse_factors(F, vectors, tau):
+    """The factors of the inverses of the reflections (..., k)."""
+    first = F.narrow(vectors, -1, 0, tau.shape[-1])
+    sizes = F.sum_dim(first * F.conj(first), (-2,), False)
+    return tau / F.sub_scalar(tau * sizes, 1)
+
+
 def _cotangents(F, grad, result, input, tau, flip: bool = False):
     """The cotangents of the vectors, in the shape of `input`, and of their factors.
 
@@ -100,9 +108,7 @@ def _cotangents(F, grad, result, input, tau, flip: bool = False):
     if not (m and k and math.prod(grad.shape)):
         return None, None
     vectors = _vectors(F, input)
-    first = F.narrow(vectors, -1, 0, k)
-    sizes = F.sum_dim(first * F.conj(first), (-2,), False)
-    inverses = tau / F.sub_scalar(tau * sizes, 1)
+    inverses = _inverse_factors(F, vectors, tau)
     K = F.matrix_product(result, F.adjoint_matrix(grad))
     of_vectors, of_factors = {}, {}
     before = None
@@ -144,23 +150,38 @@ written(_product_gradients, {"input": _writes(1), "tau": _writes(0)})
 
 
 def _product_tangent(F, input_t, tau_t, input, tau, result):
-    """The sum over the reflections, each differentiated with the others held constant."""
+    """The sum over the reflections, each differentiated between those to its left and those to its
+    right. The latter are taken from the result, which counts as constant: the derivative of the
+    tangent, which lacks its part, is wrong (FIND-60)."""
     k = tau.shape[-1]
     if not k:
         return F.zeros_like(result)
     vectors = _vectors(F, input)
     moves = F.tril(F.narrow(input_t, -1, 0, k), -1)
-    product = F.eye_like(result)
-    tangent = F.new_zeros(product, product.shape)
-    for i in range(k - 1, -1, -1):
+    inverses = _inverse_factors(F, vectors, tau)
+    right = F.constant(result)
+    left = F.eye_like(F.matrix_product(right, F.adjoint_matrix(right)))
+    tangent = F.zeros_like(right)
+    for i in range(k):
         v, dv = F.narrow(vectors, -1, i, 1), F.narrow(moves, -1, i, 1)
         t, dt = (F.unsqueeze(F.narrow(x, -1, i, 1), -1) for x in (tau, tau_t))
-        row, moved = F.adjoint_matrix(v), F.adjoint_matrix(dv)
-        along = F.matrix_product(row, product)
-        changed = (dt * v + t * dv) * along + t * v * F.matrix_product(moved, product)
-        tangent = tangent - t * v * F.matrix_product(row, tangent) - changed
-        product = product - t * v * along
+        right = _reflected(F, right, v, F.narrow(inverses, -1, i, 1), left=True)
+        along = F.matrix_product(F.adjoint_matrix(v), right)
+        turned = F.matrix_product(F.adjoint_matrix(dv), right)
+        change = (dt * v + t * dv) * along + t * v * turned
+        change = -F.matrix_product(left, change)
+        tangent = tangent + change if STATE.transforms else tangent.add_(change)
+        left = _reflected(F, left, v, F.narrow(tau, -1, i, 1), left=False)
     return tangent
+
+
+@formula_operation
+def constant(value):
+    """A value of which a derivative of the formula sees no history."""
+    return value
+
+
+tensor_ops.constant = lambda value: value.detach()
 
 
 @formula_operation

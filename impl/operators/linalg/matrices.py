@@ -119,4 +119,10 @@ def diagonals(F, value):
 def gaps(F, values):
     """The denominators of eigenvector derivatives: value of the column minus value of the row, ones
     on the diagonal, where the quotient is not used."""
-    return F.with_diagonal_of_ones(F.unsqueeze(values, -2) - F.unsqueeze(values, -1))
+    return F.with_diagonal_of_ones(differences(F, values))
+
+
+def differences(F, values):
+    """Value of the column minus value of the row: zeros on the diagonal, by which tangents of
+    eigenvectors are divided, so that their gradient is NaN (FIND-60)."""
+    return F.unsqueeze(values, -2) - F.unsqueeze(values, -1)
