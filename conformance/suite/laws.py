@@ -3,9 +3,9 @@
 Each law is a program whose last line is to be true, so that it needs no oracle
 (`conform run --oracle none`). Vector-Jacobian products are linear in the cotangent, do not depend
 on which other tensors require grad or on earlier backward passes, are the limits of difference
-quotients, agree with the tangents of forward mode, and are the same for a batch of cotangents as for
-each alone. They are written without loops and comprehensions, so that a port in any language can
-run them.
+quotients, agree with the tangents of forward mode, and are the same for a batch of cotangents as
+for each alone. They are written without loops and comprehensions, so that a port in any language
+can run them.
 """
 
 from __future__ import annotations
@@ -166,7 +166,8 @@ class _Writer:
         other = ".conj()" if self.complex else ""
         slopes = (f"(slopes[{i}]{other} * d{i}).sum()" for i in range(len(leaves)))
         comma = "," if len(leaves) == 1 else ""
-        directions = ", ".join(f"d{i}" for i in range(len(leaves))) + comma
+        primals = ", ".join(leaves) + comma
+        tangents = ", ".join(f"d{i}" for i in range(len(leaves))) + comma
         yield self._program(
             "forward",
             [
@@ -175,9 +176,10 @@ class _Writer:
                 f"slope = {' + '.join(map(self._real, slopes))}",
                 f"def of_leaves({', '.join(leaves)}):",
                 f"    return f({self.every})",
-                f"ends, t = torch.func.jvp(of_leaves, ({', '.join(leaves)}{comma}), ({directions}))",
-                f"rate = {self._product('t[{0}]')}",
-                "abs(float(slope - rate)) < 1e-8 * (1 + abs(float(slope)))  # True",
+                "def rate():",
+                f"    ends, t = torch.func.jvp(of_leaves, ({primals}), ({tangents}))",
+                f"    return ({self._product('t[{0}]')}).item()",
+                "abs(slope.item() - rate()) < 1e-8 * (1 + abs(slope.item()))  # True",
             ],
             "v",
         )
@@ -185,15 +187,17 @@ class _Writer:
     def _mapped(self) -> Iterator[Program]:
         numbers = range(len(self.subject.leaves))
         batch = ", ".join(f"torch.stack([v{i}, w{i}])" for i in self.outputs)
+        several = "retain_graph=True, is_grads_batched=True"
         yield self._program(
             "mapped",
             [
                 self.call,
                 f"one = {self.gradient.format('v')}, retain_graph=True)",
                 f"two = {self.gradient.format('w')}, retain_graph=True)",
-                f"both = {self.gradient.format(f'[{batch}]')}, is_grads_batched=True)",
+                "def both():",
+                f"    return {self.gradient.format(f'[{batch}]')}, {several})",
                 *(
-                    f"torch.allclose(both[{i}], torch.stack([one[{i}], two[{i}]]))  # True"
+                    f"torch.allclose(both()[{i}], torch.stack([one[{i}], two[{i}]]))  # True"
                     for i in numbers
                 ),
             ],

@@ -59,6 +59,7 @@ class _State(threading.local):
     transforms: tuple = ()  # the running transforms of torch.func, the innermost last
     drawing = False  # whether a random operator draws, by operators that draw themselves
     passes: tuple = ()  # the transforms of which passes run, the innermost last
+    repeated = False  # whether a pass repeats one for another row of a batch of cotangents
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
     spelled: Any = None  # the alias by which an operator is called; see `impl.dispatch.spellings`
     before_write: Any = None  # callback, called with a tensor before each in-place write

@@ -73,7 +73,7 @@ def warn_once_of_python(message: str) -> None:
 def warn_after_pass(message: str, once: str | None = None) -> None:
     """Warn at the end of the backward pass that is running, as torch tells Python then of warnings
     in C++, or at once where none is; with `once`, the name of a site, only if that is due."""
-    if once is not None and not is_due(once):
+    if STATE.repeated or (once is not None and not is_due(once)):
         return
     if STATE.graph_task is None:
         warn(message)

@@ -199,6 +199,10 @@ def is_recorded(tensor: Tensor) -> bool:
     return requires_grad(tensor)
 
 
+# Nodes whose formulas read the memory around a gradient, in which another row must not be.
+_READING_MEMORY = {"AsStridedScatterBackward0"}
+
+
 def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, targets) -> list:
     """A pass for all rows of the cotangents, and the rows of the results put together.
 
@@ -207,7 +211,11 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
     with enable_grad() if create_graph else no_grad():
         rows = [[cotangent[k] for cotangent in cotangents] for k in range(size)]
     edges = [execution.edge_of(root) for root in roots]
-    seen = all(edges) and batched_gradients.watched(reachable([edge[0] for edge in edges]))
+    nodes = [*reachable([edge[0] for edge in edges])] if all(edges) else []
+    if any(node.name() in _READING_MEMORY for node in nodes):
+        with enable_grad() if create_graph else no_grad():
+            rows = [[cotangent.clone() for cotangent in row] for row in rows]
+    seen = batched_gradients.watched(nodes)
     if seen and not forward_grad.is_used():
         seeds = [legacy_batched_tensor.batch(list(column)) for column in zip(*rows, strict=True)]
         how = batched_gradients.BatchedGradients(size, create_graph)
@@ -221,10 +229,13 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
             else _stacked(legacy_batched_tensor.examples_of(value, size), rows, cotangents)
             for value in found
         ]
-    passes = [
-        execution.run_backward(roots, row, keep_graph or k + 1 < size, create_graph, targets, False)
-        for k, row in enumerate(rows)
-    ]
+    passes = []
+    try:
+        for k, row in enumerate(rows):
+            STATE.repeated, keeps = k > 0, keep_graph or k + 1 < size
+            passes.append(execution.run_backward(roots, row, keeps, create_graph, targets, False))
+    finally:
+        STATE.repeated = False
     return [_stacked(result, rows, cotangents) for result in zip(*passes, strict=True)]
 
 
@@ -248,9 +259,10 @@ def _stacked(rows, seeds, cotangents) -> Tensor | None:
         shape, strides = rows[0].shape, rows[0].stride()
         for cotangent in cotangents:
             if all(row._storage is cotangent._storage for row in rows):
+                first = rows[0]  # of which elements may be parts of those of the cotangent
+                step = cotangent.stride(0) * cotangent.element_size() // first.element_size()
                 size = (len(rows), *shape)
-                step = (cotangent.stride(0), *strides)
-                return cotangent.as_strided(size, step, rows[0].storage_offset())
+                return first.as_strided(size, (step, *strides), first.storage_offset())
         is_view = rows[0]._is_view()
         order = sorted(range(len(shape)), key=lambda dim: -strides[dim])
         for dim in range(len(shape)):
