@@ -13,7 +13,14 @@ from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.traced import check_not_traced
 from impl.core.warning import warn_once
-from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, is_asked, requires_grad
+from impl.tensor.tensor import (
+    DISPATCHING,
+    Tensor,
+    dispatches,
+    is_asked,
+    refuse_pointer,
+    requires_grad,
+)
 
 
 @method_of(Tensor)
@@ -59,8 +66,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise TypeError(messages.META_NUMPY)
     if not force and STATE.enabled and requires_grad(self):
         raise RuntimeError(messages.NUMPY_REQUIRES_GRAD)
-    if any(transform.wraps for transform in STATE.transforms):
-        raise RuntimeError(messages.NO_POINTER)  # torch detaches it first, into a wrapper
+    refuse_pointer()  # torch detaches it first, into a wrapper
     if not force and self._is_zerotensor():
         raise RuntimeError(
             " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."

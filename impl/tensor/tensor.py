@@ -377,6 +377,13 @@ def refuse_captured(target: Tensor, named: Callable[..., str], *args) -> None:
         raise RuntimeError(messages.CAPTURED.format(named(*args)))
 
 
+def refuse_pointer() -> None:
+    """Raise RuntimeError within a transform of differentiation, where code that reads the memory of
+    a tensor meets a wrapper, which has none."""
+    if any(transform.wraps for transform in STATE.transforms):
+        raise RuntimeError(messages.NO_POINTER)
+
+
 def is_wrapped(tensor: Tensor) -> bool:
     """Whether a tensor is a wrapper in torch: one that was made in a transform of differentiation
     that runs, or is an argument of it."""

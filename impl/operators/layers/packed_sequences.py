@@ -13,11 +13,12 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.registry import FUNCTIONS, array_ops, native, tensor_ops
 from impl.core.tensor_lists import require_tensors
+from impl.dispatch import forward_rules
 from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.operators.views.slicing import narrow
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, refuse_pointer
 
 _UNSORTED = (
     "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
@@ -124,6 +125,8 @@ def _pack_padded_sequence(input, lengths, batch_first) -> tuple[Tensor, Tensor]:
             "Expected `len(lengths)` to be equal to batch_size, but got "
             f"{len(values)} (batch_size={batch})"
         )
+    forward_rules.refuse(pack_padded, (input, lengths, batch_first))
+    refuse_pointer()
     if values[-1] <= 0:
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
@@ -142,6 +145,7 @@ def _pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_le
     """Packed sequences padded to the longest, or to `total_length`, and their lengths; steps of the
     same batch size are copied together (torch._pad_packed_sequence)."""
     _check_lengths(batch_sizes)
+    refuse_pointer()
     sizes = batch_sizes._raw.tolist()
     length = len(sizes)
     if total_length > 0:

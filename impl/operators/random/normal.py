@@ -48,7 +48,11 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
 
 normal_mean = _normal("normal_mean", "NormalBackward1", ("mean",))
 normal_std = _normal("normal_std", "NormalBackward2", ("std",))
+normal_mean.forward(lambda F, mean_t: F.zeros_like(mean_t).zero_())
+normal_std.forward(lambda F, std_t: F.zeros_like(std_t).zero_())
 normal_both = _normal("normal_both", "NormalBackward3", ("mean", "std"))
+# That of the mean, zeroed, whatever the shape of the result; the deviation's counts for nothing.
+normal_both.forward(lambda F, mean_t: F.zeros_like(mean_t))
 # The operator, and ATen's name, by whether the mean and the deviation are tensors.
 _OF_TENSORS = {
     (True, False): (normal_mean, "normal.Tensor_float"),

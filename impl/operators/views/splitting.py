@@ -13,7 +13,7 @@ from impl.dispatch.facts import SavedAs
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import physical
 from impl.tensor.geometry import Geometry
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, refuse_pointer
 
 
 def _pieces(self: Geometry, dim: int, lengths) -> list[Geometry]:
@@ -258,6 +258,8 @@ def split_at(input, places, dim):
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
             f"one-dimensional tensor, but got a tensor with {places._raw.ndim} dims"
         )
+    if places._raw.ndim:
+        refuse_pointer()
     return tensor_split(input, places.tolist(), dim)
 
 
