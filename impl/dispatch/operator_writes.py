@@ -21,6 +21,7 @@ from impl.dispatch import (
     forward_writes,
     meta_kernels,
     sparse_path,
+    spellings,
 )
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import of_kernel
@@ -110,7 +111,8 @@ class OperatorWrites(OutputLayout):
         if STATE.batched and (batch := batched_tensor.innermost(args)) is not None:
             return batch._written(self, args)
         if STATE.transforms:
-            refuse_captured(args[0], aten.written_name, self, args)
+            refuse_captured(args[0], lambda: aten.written_name(self, args))
+        spellings.forget()
         if sparse_tensor.EXIST and sparse_tensor.holds(args):
             return sparse_path.inplace(self, args)
         if self.validated_numbers:

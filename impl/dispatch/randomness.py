@@ -8,8 +8,11 @@ mapped dimension in front.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from impl.core import messages
 from impl.core.registry import FUNCTIONS
@@ -179,7 +182,7 @@ def _fill(levels: list, tensors: tuple, fill: Callable[..., Tensor]) -> None:
         _fill(outer, tuple(vmap_rules.padded(one, rank, level) for one in tensors), fill)
     elif is_at(target, level):
         example = _one(target, level)
-        one = example.new_empty(example.shape)
+        one = new(np.empty(example._raw.shape, example._raw.dtype))  # of no level outside, too
         _fill(outer, (one, *values), fill)
         target.copy_(one)
     else:
@@ -189,9 +192,15 @@ def _fill(levels: list, tensors: tuple, fill: Callable[..., Tensor]) -> None:
 def of_values(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function that draws for the elements of its tensors."""
 
+    signature = inspect.signature(draw)
+
     @functools.wraps(draw)
     def call(*args, **named):
-        return _of_values(_levels(), draw, args, named)
+        levels = _levels()
+        if levels and named:
+            bound = signature.bind(*args, **named)
+            args, named = bound.args, bound.kwargs
+        return _of_values(levels, draw, args, named)
 
     return call
 

@@ -21,6 +21,13 @@ class Spelling(NamedTuple):
     """Whether dispatch modes see the alias, and not the operator that it is composed of."""
 
 
+def forget() -> None:
+    """Let the operators within the running one, such as those that write its tangents, show by
+    their own names."""
+    if STATE.spelled is not None and not STATE.spelled.dispatched:
+        STATE.spelled = None
+
+
 def spelled(
     name: str, method: Callable, overload: str | None = None, dispatched: bool = False
 ) -> Callable:

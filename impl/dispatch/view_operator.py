@@ -129,7 +129,7 @@ class ViewOperator(Operator):
         if STATE.batched and (batch := batched_tensor.innermost((tensor,))) is not None:
             return batch._written(self, (tensor, *args))
         if STATE.transforms:
-            refuse_captured(tensor, aten.written_name, self, (tensor, *args))
+            refuse_captured(tensor, lambda: aten.written_name(self, (tensor, *args)))
         announce(tensor)
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)

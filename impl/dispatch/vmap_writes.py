@@ -13,6 +13,7 @@ from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.registry import OPERATORS, method_of
 from impl.core.state import STATE
+from impl.dispatch import aten, spellings
 from impl.dispatch.slow_writes import slow_name
 from impl.dispatch.vmap_rules import (
     RULES,
@@ -49,7 +50,9 @@ def written(op, args: tuple, level) -> Tensor:
     target = args[0]
     if not is_at(target, level):
         return _refused(op, args, level)
-    if (name := slow_name(op, args)) is not None:
+    name = slow_name(op, args)
+    spellings.forget()
+    if name is not None:
         warn_slow(name)
         require_examples(name, level)
     elif op.is_view:
@@ -136,7 +139,10 @@ def _refused(op, args: tuple, level) -> Tensor:
         raise RuntimeError(messages.UNBATCHED.format("inplace arithmetic", "in a vmap"))
     if op.name in _NAMED:
         raise RuntimeError(messages.UNBATCHED.format(_NAMED[op.name], "in a vmap"))
-    raise RuntimeError(messages.UNBATCHED.format(f"aten::{op.name}_", f"at level {level.number}"))
+    if (slow := slow_name(op, args)) is not None:
+        warn_slow(slow)
+    name = aten.written_name(op, args).partition(".")[0]
+    raise RuntimeError(messages.UNBATCHED.format(f"aten::{name}", f"at level {level.number}"))
 
 
 @method_of(BatchedTensor)
@@ -152,7 +158,7 @@ def detach_(self) -> Tensor:
     """`Tensor.detach_` of the examples, which are views that are refused (RuntimeError), unless a
     transform of differentiation within the `vmap` wraps the tensor: then of the value."""
     if not self._is_wrapped():
-        refuse_captured(self, str, "detach_")
+        refuse_captured(self, "detach_")
         return _detach_examples(self)
     physical(self).detach_()
     self._show(self._value, self._dim)

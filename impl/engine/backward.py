@@ -229,13 +229,13 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
             else _stacked(legacy_batched_tensor.examples_of(value, size), rows, cotangents)
             for value in found
         ]
-    passes = []
+    passes, repeated = [], STATE.repeated
     try:
         for k, row in enumerate(rows):
-            STATE.repeated, keeps = k > 0, keep_graph or k + 1 < size
+            STATE.repeated, keeps = repeated or k > 0, keep_graph or k + 1 < size
             passes.append(execution.run_backward(roots, row, keeps, create_graph, targets, False))
     finally:
-        STATE.repeated = False
+        STATE.repeated = repeated
     return [_stacked(result, rows, cotangents) for result in zip(*passes, strict=True)]
 
 

@@ -48,9 +48,9 @@ class DualLevel(Transform):
             self.arguments.lowered(lambda tensor: None)
             forward_grad.leave()
 
-    def owns(self, tensor: Tensor) -> bool:
+    def has(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        return made_or_given(self, tensor) and super().owns(tensor)
+        return made_or_given(self, tensor)
 
     def dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """An alias of a tensor with this tangent, which is written where the alias is."""
@@ -106,6 +106,6 @@ class TracedLevel(DualLevel):
             else:
                 self._constants.pop(id(output), None)
 
-    def owns(self, tensor: Tensor) -> bool:
-        """Whether the transforms outside own it: there is no wrapper at this level in torch."""
-        return Transform.owns(self, tensor)
+    def has(self, tensor: Tensor) -> bool:
+        """True: there is no wrapper at this level in torch."""
+        return True

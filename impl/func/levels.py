@@ -137,10 +137,17 @@ class Transform:
         """The hook to register in place of one on a tensor."""
         return hook
 
+    def has(self, tensor: Tensor) -> bool:
+        """Whether the function has made a tensor, or is given it; True where the transform makes no
+        wrappers of those."""
+        return True
+
     def owns(self, tensor: Tensor) -> bool:
         """Whether the function may write a tensor: it, and those of all transforms outside, have
         made it or are given it."""
-        return self.number < 2 or STATE.transforms[self.number - 2].owns(physical(tensor))
+        within = self.has(tensor)
+        outer = STATE.transforms[self.number - 2] if self.number > 1 else None
+        return within and (outer is None or outer.owns(physical(tensor)))
 
     def primal(self, tensor: Tensor) -> Tensor:
         """A tensor without its tangent of this transform, if that is one of forward mode."""
@@ -258,10 +265,9 @@ class Level(Transform):
         finally:
             STATE.passes = before
 
-    def owns(self, tensor: Tensor) -> bool:
+    def has(self, tensor: Tensor) -> bool:
         """Whether the function has made a tensor, or is given it."""
-        within = made_or_given(self, tensor) or self.tracks(tensor)
-        return within and super().owns(tensor)
+        return made_or_given(self, tensor) or self.tracks(tensor)
 
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.

@@ -299,7 +299,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         if STATE.before_write is not None:
             STATE.before_write(self)
         transforms = STATE.transforms
-        refuse_captured(self, str, "detach_")
+        if transforms and not transforms[-1].has(self):  # those outside do not see it
+            refuse_captured(self, "detach_")
         if self._inference or STATE.inference:
             return self
         given = transforms and any(self in transform.arguments for transform in transforms)
@@ -370,11 +371,14 @@ def hides_history(tensor: Tensor) -> bool:
     return False
 
 
-def refuse_captured(target: Tensor, named: Callable[..., str], *args) -> None:
+def refuse_captured(target: Tensor, name: str | Callable[[], str]) -> None:
     """Raise RuntimeError where the function that a transform runs writes a tensor which it has
-    neither made nor been given; `named` of the arguments is ATen's name of the operator."""
-    if STATE.transforms and not STATE.transforms[-1].owns(target):
-        raise RuntimeError(messages.CAPTURED.format(named(*args)))
+    neither made nor been given; `name`, or its result, is ATen's name of the operator."""
+    if not STATE.transforms or STATE.transforms[-1].owns(target):
+        return
+    if STATE.transforms[-1].has(target):
+        STATE.spelled = None  # a transform outside refuses the operator that the alias stands for
+    raise RuntimeError(messages.CAPTURED.format(name if isinstance(name, str) else name()))
 
 
 def refuse_pointer() -> None:

@@ -66,13 +66,13 @@ def dispatched(overload, args: tuple, named: dict | None = None) -> Any:
     with BelowAutograd():
         if not (modes or asked):
             return overload(*args, **named)
-        within, block = STATE.within_dispatch, STATE.autocast
-        STATE.within_dispatch, STATE.autocast = True, None
+        within, block, spelled = STATE.within_dispatch, STATE.autocast, STATE.spelled
+        STATE.within_dispatch, STATE.autocast, STATE.spelled = True, None, None
         STATE.fast_path_blockers -= block is not None
         try:
             result = _answer(overload, asked, modes, args, named)
         finally:
-            STATE.within_dispatch, STATE.autocast = within, block
+            STATE.within_dispatch, STATE.autocast, STATE.spelled = within, block, spelled
             STATE.fast_path_blockers += block is not None
     if result is NotImplemented:
         raise unanswered("__torch_dispatch__", f"torch._ops.{overload}", modes[-1:], asked)

@@ -79,7 +79,8 @@ def _eig_gradient(F, grads, self_dtype, eigenvalues, eigenvectors):
         _check_phase(F, "linalg_eig_backward", along)
         lengths = eigenvectors * F.unsqueeze(F.real_part(along), -2)
         inner = inner - F.matrix_product(adjoint(), lengths)
-        inner = F.with_diagonal(inner / gaps(F, F.conj(eigenvalues)), of_values)
+        inner = inner / gaps(F, F.conj(eigenvalues))
+        inner = inner if of_values is None else F.with_diagonal(inner, of_values)
         inner = F.matrix_product(inner, adjoint())
     result = F.solution(adjoint(), inner)
     return F.real_part(result) if self_dtype.kind != "c" else result
@@ -201,7 +202,8 @@ def _eigh_gradient(F, grads, eigenvalues, eigenvectors):
     inner = F.matrix_product(F.adjoint_matrix(eigenvectors), of_vectors)
     _check_phase(F, "linalg_eigh_backward", diagonals(F, inner))
     inner = F.mul_scalar(inner - F.adjoint_matrix(inner), 0.5)
-    inner = F.with_diagonal(inner / gaps(F, eigenvalues), of_values)
+    inner = inner / gaps(F, eigenvalues)  # of a loss without a phase zero on the diagonal
+    inner = inner if of_values is None else F.with_diagonal(inner, of_values)
     turned = F.matrix_product(inner, F.adjoint_matrix(eigenvectors))
     return F.matrix_product(eigenvectors, turned)
 

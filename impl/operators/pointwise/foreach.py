@@ -58,7 +58,7 @@ def _publish(name: str, in_place: bool) -> None:
         _refuse_batched(f"{spelled}.{kind}".rstrip("."), (tensors, operands))
         _require_same_length(tensors, operands)
         if in_place and len(STATE.transforms) == 1 and not any(map(_owned, tensors)):
-            return _written_outside(each, (tensors, *operands), options)
+            return _written_outside(each, tensors, operands, options)
         if in_place:
             check_writes(tensors, operands)
         if kind == "Tensor" and name in _WITH_VALUE:
@@ -91,14 +91,14 @@ def _unwrapped(value):
     return value.detach() if isinstance(value, Tensor) and is_wrapped(value) else value
 
 
-def _written_outside(each, args: tuple, options: dict):
+def _written_outside(each, targets: tuple, operands: tuple, options: dict):
     """The result of a function in place for tensors that a transform has captured: functorch looks
     at a first argument that is a tensor, and this is a list, so the caller's tensors are written.
     """
-    args = nested.each(_unwrapped, args)
+    operands = nested.each(_unwrapped, operands)
     before, STATE.transforms = STATE.transforms, ()
     try:
-        return each(*args, **options)
+        return each(targets, *operands, **options)
     finally:
         STATE.transforms = before
 

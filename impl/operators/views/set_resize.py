@@ -35,7 +35,7 @@ def resize_(self, *sizes, memory_format=None, **named):
     New elements are unspecified. Raises RuntimeError for a tensor that requires grad, unless it is
     an inference tensor or in inference mode, and for `preserve_format` (torch.Tensor.resize_).
     """
-    refuse_captured(self, str, "resize_")
+    refuse_captured(self, "resize_")
     if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
     shape = sizes_given("size", sizes, named)
@@ -94,7 +94,7 @@ def _for_examples(name: str, target: Tensor, others: tuple) -> bool:
 def resize_as_(self, the_template, memory_format=None):
     """`resize_` to the sizes of another tensor, or with `preserve_format` also in the memory format
     that it suggests (torch.Tensor.resize_as_)."""
-    refuse_captured(self, str, "resize_as_")
+    refuse_captured(self, "resize_as_")
     if STATE.batched and requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     if STATE.batched and _for_examples("resize_as_", self, (the_template,)):
@@ -153,7 +153,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     tangent.
     """
     overload = _overload_of_set(source, size)
-    refuse_captured(self, shown, "set_", overload)
+    refuse_captured(self, shown("set_", overload))
     if asks((self, source)):
         _set_by_handler(self, overload, source, storage_offset, size, stride)
         inference_mode.count(self)
