@@ -112,7 +112,7 @@ def _mapped(lib: Any, tensor: Any, write: Any) -> tuple:
         except RuntimeError as raised:
             error = str(raised)
     texts = {str(one.message).partition(" (Triggered")[0] for one in caught}
-    return sorted(texts), error
+    return sorted(text for text in texts if "batching rule" in text), error  # others come once
 
 
 def _dispatched(lib: Any, tensor: Any, write: Any) -> list[str]:

@@ -94,12 +94,14 @@ def test_a_spelling_has_the_kernels_signature_and_docstring():
         x.limited(2, 3)
 
 
-def test_other_names_are_the_same_function():
+def test_other_names_are_the_same_function_and_writes_show_theirs():
     scaled(inplace=True)
     alias("scaled", "stretched")
     assert FUNCTIONS["stretched"] is FUNCTIONS["scaled"]
-    assert FUNCTIONS["stretched_"] is FUNCTIONS["scaled_"]
     assert impl.ones(1).stretched_(4).item() == 4
+    captured = impl.ones(1)
+    with pytest.raises(RuntimeError, match=r"aten::stretched_\)"):
+        impl.func.grad(lambda x: (captured.stretched_(4), x.sum())[1])(impl.ones(1))
 
 
 def test_a_composite_records_the_operators_it_is_written_with():
