@@ -98,6 +98,7 @@ def test_other_names_are_the_same_function_and_writes_show_theirs():
     scaled(inplace=True)
     alias("scaled", "stretched")
     assert FUNCTIONS["stretched"] is FUNCTIONS["scaled"]
+    assert FUNCTIONS["stretched_"].__wrapped__ is FUNCTIONS["scaled_"]
     assert impl.ones(1).stretched_(4).item() == 4
     captured = impl.ones(1)
     with pytest.raises(RuntimeError, match=r"aten::stretched_\)"):

@@ -391,6 +391,14 @@ def internal_assert(condition: str, file: str, line: int, text: str = "") -> str
     )
 
 
+def not_expandable(dim: int, have: int, want: int, shape, size) -> str:
+    """The error of expand() for a dimension that has another size than one."""
+    return (
+        f"The expanded size of the tensor ({want}) must match the existing size ({have}) at "
+        f"non-singleton dimension {dim}.  Target sizes: {[*size]}.  Tensor sizes: {[*shape]}"
+    )
+
+
 def too_few_sizes(dtype, shape, size) -> str:
     """The error of expand() for fewer sizes than a tensor of that dtype and shape has."""
     return (

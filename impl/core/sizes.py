@@ -210,8 +210,4 @@ def check_expansion(shape: tuple[int, ...], dtype, size: tuple[int, ...]) -> Non
     for dim in range(len(shape) - 1, -1, -1):
         have, want = shape[dim], size[lead + dim]
         if have not in (1, want):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({want}) must match the existing size ({have}) "
-                f"at non-singleton dimension {lead + dim}.  Target sizes: {[*size]}.  "
-                f"Tensor sizes: {[*shape]}"
-            )
+            raise RuntimeError(messages.not_expandable(lead + dim, have, want, shape, size))

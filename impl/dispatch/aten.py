@@ -21,14 +21,14 @@ _OF_NUMBERS = {
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), "Scalar"),
     **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), "Tensor_Scalar"),
 }
-_SHIFTS = {"bitwise_left_shift", "bitwise_right_shift"}
 # Reductions, for which it has one of its own without a dimension.
 _WITHOUT_DIM = {"all", "any"}
-# The overloads in place of those that have another name there, by overload or by both names.
+# The overloads in place of those of which the operands' kinds are in the name, and of others.
+_WRITTEN_KINDS = {"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor"}
 _WRITTEN = {
-    **{"Tensor_Scalar": "Scalar", "Tensor_Tensor": "Tensor", "transpose.int": "default"},
-    **{"ldexp.Tensor": "default", "bernoulli.default": "float", "floor_divide.default": "Tensor"},
     **{f"bitwise_{side}_shift.Tensor_Scalar": "Tensor_Scalar" for side in ("left", "right")},
+    **{"bernoulli.default": "float", "floor_divide.default": "Tensor", "ldexp.Tensor": "default"},
+    "transpose.int": "default",
 }
 # The overloads with `out=` that have other names than "out", or that of the overload without it.
 _OUT = {
@@ -145,7 +145,8 @@ def written_name(op, args: tuple) -> str:
 
 def _written(name: str, overload: str) -> tuple[str, str]:
     """The names in place of an operator and of its overload."""
-    known = _WRITTEN.get(f"{name}.{overload}") or _WRITTEN.get(overload, overload)
+    usual = _WRITTEN_KINDS.get(overload, overload)
+    known = _WRITTEN.get(f"{name}.{overload}", usual)
     name = name.removesuffix("_functional")
     return name if name.endswith("_") else f"{name}_", known
 
@@ -155,9 +156,10 @@ def _called(op, args: tuple) -> tuple[str, str]:
     name, overload = _name_of(op)
     if STATE.within_formula and op.name.endswith("_scalar") and overload == "Tensor":
         overload = "Scalar"  # a formula of ATen calls that, and an operator of Python does not
-    if name in _OF_NUMBERS and not isinstance(args[1], Tensor):
-        overload = _OF_NUMBERS[name]
-    if name in _SHIFTS and not isinstance(args[0], Tensor):
+    of_number = _OF_NUMBERS.get(name)
+    if of_number is not None and not isinstance(args[1], Tensor):
+        overload = of_number
+    elif of_number == "Tensor_Scalar" and not isinstance(args[0], Tensor):
         overload = "Scalar_Tensor"
     if name in _WITHOUT_DIM and args[1:] and args[1] is None:
         overload = "default"

@@ -184,11 +184,15 @@ def alias(name: str, *others: str) -> None:
     for other in others:
         for suffix in ("", "_"):
             spelling = other + suffix
-            shown = functools.partial(spelled, spelling) if suffix else lambda call: call
             if name + suffix in FUNCTIONS:
-                FUNCTIONS[spelling] = shown(FUNCTIONS[name + suffix])
+                FUNCTIONS[spelling] = _shown(spelling, FUNCTIONS[name + suffix])
             if hasattr(Tensor, name + suffix):
-                setattr(Tensor, spelling, shown(getattr(Tensor, name + suffix)))
+                setattr(Tensor, spelling, _shown(spelling, getattr(Tensor, name + suffix)))
+
+
+def _shown(spelling: str, call):
+    """The function of another spelling: that of the name itself, unless it writes in place."""
+    return spelled(spelling)(call) if spelling.endswith("_") else call
 
 
 def function(

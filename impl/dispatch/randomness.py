@@ -31,6 +31,8 @@ _INPLACE = (
     "like same randomness. If this is necessary for your usage, please file an issue with "
     "functorch."
 )
+_UNBATCHED = messages.UNBATCHED.format("inplace bernoulli", "in a vmap")
+"""That of the only operator in place which draws for the elements of another tensor."""
 _SAME = (
     "Vmap does not currently support same randomness with a batched tensor input. Please file an "
     "issue with functorch"
@@ -174,7 +176,7 @@ def _fill(levels: list, tensors: tuple, fill: Callable[..., Tensor]) -> None:
         if level.randomness == "same":
             raise RuntimeError(_SAME)
         if not is_at(target, level):
-            raise RuntimeError(messages.UNBATCHED.format("inplace bernoulli", "in a vmap"))
+            raise RuntimeError(_UNBATCHED)
     if level.randomness == "different":
         if not is_at(target, level):
             raise RuntimeError(_INPLACE)

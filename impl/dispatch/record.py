@@ -16,7 +16,7 @@ from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import innermost
-from impl.tensor.tensor import Tensor, is_wrapped, requires_grad
+from impl.tensor.tensor import Tensor, is_captured, is_wrapped, requires_grad
 
 __all__ = [
     "Function",
@@ -56,8 +56,7 @@ def _is_captured(target: Tensor, values) -> bool:
     """Whether the innermost transform refuses a write, to a tensor that it does not wrap."""
     if STATE.batched and innermost(values) is not None:
         return innermost((target,)) is None
-    transforms = STATE.transforms
-    return bool(transforms) and not transforms[-1].owns(target)
+    return is_captured(target)
 
 
 def edges_of(*tensors: Tensor) -> list:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from impl.core.state import STATE
 
@@ -29,17 +29,25 @@ def forget() -> None:
 
 
 def spelled(
-    name: str, method: Callable, overload: str | None = None, dispatched: bool = False
-) -> Callable:
-    """A function that shows by the name of an alias; see `Spelling`."""
+    name: str, overload: str | None = None, dispatched: bool = False
+) -> Callable[[Callable], Callable]:
+    """Decorate a function that shows by the name of an alias; see `Spelling`."""
     spelling = Spelling(name, overload, dispatched)
 
-    @functools.wraps(method)
-    def call(*args, **named):
-        before, STATE.spelled = STATE.spelled, spelling
-        try:
-            return method(*args, **named)
-        finally:
-            STATE.spelled = before
+    def decorate(method: Callable) -> Callable:
+        @functools.wraps(method)
+        def call(*args, **named):
+            return called_as(spelling, method, args, named)
 
-    return call
+        return call
+
+    return decorate
+
+
+def called_as(spelling: Spelling, method: Callable, args: tuple, named: dict) -> Any:
+    """The result of a function, which shows by this spelling."""
+    before, STATE.spelled = STATE.spelled, spelling
+    try:
+        return method(*args, **named)
+    finally:
+        STATE.spelled = before

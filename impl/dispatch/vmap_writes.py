@@ -83,18 +83,21 @@ def _written_in_turn(function, args: tuple, level, counted: bool = True) -> Tens
 
 
 def falls_back(name: Any, method: Callable) -> Callable:
-    """A composite in place, of this name in ATen, for which torch's `vmap` has no rule: it is
-    applied to the examples in turn, with a warning. `name` may be a function of the arguments."""
+    """A composite in place, which shows by this name of ATen, and for which torch's `vmap` has no
+    rule: it is applied to the examples in turn, with a warning. `name` may be a function of the
+    arguments."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
     def call(self, *args, **named):
         if named:
             args = signature.bind(self, *args, **named).args[1:]
+        shown = name if isinstance(name, str) else name(*args)
         batch = innermost((self, *args)) if STATE.batched else None
         if type(batch) is not BatchedTensor or not is_at(self, batch._level):
-            return method(self, *args)
-        shown = name if isinstance(name, str) else name(*args)
+            base, _, overload = shown.partition(".")
+            spelling = spellings.Spelling(base, overload or "default")
+            return spellings.called_as(spelling, method, (self, *args), {})
         warn_slow(shown)
         require_examples(shown, batch._level)
         return _written_in_turn(method, (self, *args), batch._level)

@@ -208,13 +208,14 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
 
     Where nothing observes how often nodes run, there is one pass for each row, which is faster.
     """
-    with enable_grad() if create_graph else no_grad():
-        rows = [[cotangent[k] for cotangent in cotangents] for k in range(size)]
     edges = [execution.edge_of(root) for root in roots]
     nodes = [*reachable([edge[0] for edge in edges])] if all(edges) else []
-    if any(node.name() in _READING_MEMORY for node in nodes):
-        with enable_grad() if create_graph else no_grad():
-            rows = [[cotangent.clone() for cotangent in row] for row in rows]
+    apart = any(node.name() in _READING_MEMORY for node in nodes)
+    with enable_grad() if create_graph else no_grad():
+        rows = [
+            [cotangent[k].clone() if apart else cotangent[k] for cotangent in cotangents]
+            for k in range(size)
+        ]
     seen = batched_gradients.watched(nodes)
     if seen and not forward_grad.is_used():
         seeds = [legacy_batched_tensor.batch(list(column)) for column in zip(*rows, strict=True)]
@@ -229,14 +230,20 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
             else _stacked(legacy_batched_tensor.examples_of(value, size), rows, cotangents)
             for value in found
         ]
+    passes = _one_by_one(roots, rows, keep_graph, create_graph, targets)
+    return [_stacked(result, rows, cotangents) for result in zip(*passes, strict=True)]
+
+
+def _one_by_one(roots, rows, keep_graph: bool, create_graph: bool, targets) -> list:
+    """The results of a pass for each row of the cotangents; those after the first do not warn."""
     passes, repeated = [], STATE.repeated
     try:
         for k, row in enumerate(rows):
-            STATE.repeated, keeps = repeated or k > 0, keep_graph or k + 1 < size
+            STATE.repeated, keeps = repeated or k > 0, keep_graph or k + 1 < len(rows)
             passes.append(execution.run_backward(roots, row, keeps, create_graph, targets, False))
     finally:
         STATE.repeated = repeated
-    return [_stacked(result, rows, cotangents) for result in zip(*passes, strict=True)]
+    return passes
 
 
 def _stacked(rows, seeds, cotangents) -> Tensor | None:
@@ -256,13 +263,10 @@ def _stacked(rows, seeds, cotangents) -> Tensor | None:
         with enable_grad():
             return stack(rows)
     with no_grad():
-        shape, strides = rows[0].shape, rows[0].stride()
         for cotangent in cotangents:
             if all(row._storage is cotangent._storage for row in rows):
-                first = rows[0]  # of which elements may be parts of those of the cotangent
-                step = cotangent.stride(0) * cotangent.element_size() // first.element_size()
-                size = (len(rows), *shape)
-                return first.as_strided(size, (step, *strides), first.storage_offset())
+                return _in_cotangent(rows, cotangent)
+        shape, strides = rows[0].shape, rows[0].stride()
         is_view = rows[0]._is_view()
         order = sorted(range(len(shape)), key=lambda dim: -strides[dim])
         for dim in range(len(shape)):
@@ -274,6 +278,14 @@ def _stacked(rows, seeds, cotangents) -> Tensor | None:
             if not is_view:
                 result = result.clone()  # which keeps the strides
         return result.expand(len(rows), *shape) if is_view else result
+
+
+def _in_cotangent(rows, cotangent) -> Tensor:
+    """Rows as one view of the cotangent's memory, of which elements they may be parts."""
+    first = rows[0]
+    step = cotangent.stride(0) * cotangent.element_size() // first.element_size()
+    size, strides = (len(rows), *first.shape), (step, *first.stride())
+    return first.as_strided(size, strides, first.storage_offset())
 
 
 # -- arguments ------------------------------------------------------------------------------

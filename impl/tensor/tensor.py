@@ -371,10 +371,15 @@ def hides_history(tensor: Tensor) -> bool:
     return False
 
 
+def is_captured(target: Tensor) -> bool:
+    """Whether the function that a transform runs has neither made a tensor nor been given it."""
+    return bool(STATE.transforms) and not STATE.transforms[-1].owns(target)
+
+
 def refuse_captured(target: Tensor, name: str | Callable[[], str]) -> None:
-    """Raise RuntimeError where the function that a transform runs writes a tensor which it has
-    neither made nor been given; `name`, or its result, is ATen's name of the operator."""
-    if not STATE.transforms or STATE.transforms[-1].owns(target):
+    """Raise RuntimeError for a write to a captured tensor; `name`, or its result, is ATen's name of
+    the operator."""
+    if not is_captured(target):
         return
     if STATE.transforms[-1].has(target):
         STATE.spelled = None  # a transform outside refuses the operator that the alias stands for

@@ -33,7 +33,7 @@ def relu6(input) -> Tensor:
 
 
 @native()
-@functools.partial(spelled, "relu6_")
+@spelled("relu6_")
 def relu6_(input) -> Tensor:
     """`relu6` in place."""
     return units.hardtanh.inplace(input, 0, 6)

@@ -160,7 +160,7 @@ def _product_tangent(F, input_t, tau_t, input, tau, result):
     moves = F.tril(F.narrow(input_t, -1, 0, k), -1)
     inverses = _inverse_factors(F, vectors, tau)
     right = F.constant(result)
-    left = F.eye_like(F.matrix_product(right, F.adjoint_matrix(right)))
+    left = F.eye_like(F.new_zeros(right, (*right.shape[:-1], right.shape[-2])))
     tangent = F.zeros_like(right)
     for i in range(k):
         v, dv = F.narrow(vectors, -1, i, 1), F.narrow(moves, -1, i, 1)
@@ -170,6 +170,7 @@ def _product_tangent(F, input_t, tau_t, input, tau, result):
         turned = F.matrix_product(F.adjoint_matrix(dv), right)
         change = (dt * v + t * dv) * along + t * v * turned
         change = -F.matrix_product(left, change)
+        # Within transforms ATen writes nothing in place.
         tangent = tangent + change if STATE.transforms else tangent.add_(change)
         left = _reflected(F, left, v, F.narrow(tau, -1, i, 1), left=False)
     return tangent

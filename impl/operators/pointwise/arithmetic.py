@@ -326,8 +326,8 @@ def _subtracting(name: str, of_tensors, of_number):
 _subtracting("subtract", FUNCTIONS["sub"], sub_number)
 _subtracting(
     "subtract_",
-    spelled("subtract_", FUNCTIONS["sub_"]),
-    spelled("subtract_", sub_number.inplace),
+    spelled("subtract_")(FUNCTIONS["sub_"]),
+    spelled("subtract_")(sub_number.inplace),
 )
 
 

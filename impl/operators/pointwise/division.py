@@ -327,10 +327,11 @@ def _true_divide(input, other, *, out=None):
     return true_div(input, other) if out is None else true_div.call_out(out, (input, other))
 
 
+@spelled("true_divide_")
 def _true_divide_inplace(input, other):
     """`true_divide` in place."""
     return true_div.inplace(input, other)
 
 
 function("true_divide")(_true_divide)
-function("true_divide_")(spelled("true_divide_", _true_divide_inplace))
+function("true_divide_")(_true_divide_inplace)

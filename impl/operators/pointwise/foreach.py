@@ -21,7 +21,7 @@ from impl.dispatch.list_history import (
 )
 from impl.tensor import nested
 from impl.tensor.batched_tensor import innermost
-from impl.tensor.tensor import Tensor, is_wrapped
+from impl.tensor.tensor import Tensor, is_captured, is_wrapped
 
 _NAMES = (
     *("abs", "add", "addcdiv", "addcmul", "div", "exp", "lerp", "log", "maximum", "minimum"),
@@ -57,7 +57,7 @@ def _publish(name: str, in_place: bool) -> None:
         kind = _overload(name, operands)
         _refuse_batched(f"{spelled}.{kind}".rstrip("."), (tensors, operands))
         _require_same_length(tensors, operands)
-        if in_place and len(STATE.transforms) == 1 and not any(map(_owned, tensors)):
+        if in_place and len(STATE.transforms) == 1 and all(map(is_captured, tensors)):
             return _written_outside(each, tensors, operands, options)
         if in_place:
             check_writes(tensors, operands)
@@ -80,10 +80,6 @@ def _publish(name: str, in_place: bool) -> None:
     each.__name__ = each.__qualname__ = f"_foreach_{spelled}"
     each.__doc__ = f"`{spelled}` on every tensor of a list; operands that are lists are paired."
     FUNCTIONS[each.__name__] = each
-
-
-def _owned(target: Tensor) -> bool:
-    return STATE.transforms[-1].owns(target)
 
 
 def _unwrapped(value):

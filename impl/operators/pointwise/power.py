@@ -313,7 +313,7 @@ def float_power_(input, exponent):
             f"result requires dtype {wide.legacy}"
         )
     exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
-    return _to_float_power(input, exponent)
+    return pow_inplace(input, exponent)
 
 
 def _widest(input, exponent):
@@ -329,8 +329,7 @@ def square(input, *, out=None):
     return pow_(input, 2, out=out)
 
 
-_to_float_power = spelled("float_power_", pow_inplace)
-_squared = spelled("square_", pow_inplace, "default")
+_squared = spelled("square_", "default")(pow_inplace)
 
 
 @function()

@@ -200,7 +200,7 @@ for _dunder, _name in {
     _shifts = "shift" in _dunder
     _call = _of(_name)
     if _shifts or _name.endswith("_"):
-        _call = spelled(_dunder, _call, dispatched=_shifts)
+        _call = spelled(_dunder, dispatched=_shifts)(_call)
     if _name.endswith("_"):
         _call = _writing(_call)
     binary(_shifting(_dunder, _call) if _shifts else _call, _dunder)

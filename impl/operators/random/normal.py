@@ -48,6 +48,7 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
 
 normal_mean = _normal("normal_mean", "NormalBackward1", ("mean",))
 normal_std = _normal("normal_std", "NormalBackward2", ("std",))
+# Zeroed in place, which counts as a write.
 normal_mean.forward(lambda F, mean_t: F.zeros_like(mean_t).zero_())
 normal_std.forward(lambda F, std_t: F.zeros_like(std_t).zero_())
 normal_both = _normal("normal_both", "NormalBackward3", ("mean", "std"))

@@ -11,7 +11,6 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import store_resized
 from impl.dispatch.record import underived_out
-from impl.dispatch.spellings import spelled
 from impl.dispatch.vmap_writes import falls_back
 from impl.tensor.tensor import Tensor
 
@@ -96,7 +95,6 @@ def diagflat(input, offset=0):
 
 @function("fill_diagonal_", torch=False)
 @functools.partial(falls_back, "fill_diagonal_")
-@functools.partial(spelled, "fill_diagonal_", overload="default")
 def fill_diagonal_(self, fill_value, wrap=False):
     """Fill the main diagonal in place; in a tall matrix, with `wrap`, again after each N columns.
 

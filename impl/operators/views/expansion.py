@@ -47,11 +47,7 @@ def expand_(self: Geometry, size) -> Geometry:
             want = have
         if want != have:
             if have != 1:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({want}) must match the existing size "
-                    f"({have}) at non-singleton dimension {i}.  Target sizes: {list(size)}.  "
-                    f"Tensor sizes: {list(shape)}"
-                )
+                raise RuntimeError(messages.not_expandable(i, have, want, shape, size))
             step = 0
         result[i], steps[i] = want, step
     sizes.check_resized(result)

@@ -144,6 +144,24 @@ def _placed(self, memory: Storage, offset: int, shape: tuple[int, ...], stride) 
     return target
 
 
+def _memory_of(source, like: Tensor) -> tuple[Storage, Geometry]:
+    """The storage of a source, and the geometry of the whole of it, or of the tensor that it is.
+    Raises RuntimeError for one on another device than a tensor."""
+    if isinstance(source, Storage):
+        count = source.nbytes() // like._raw.dtype.itemsize
+        memory, target = source, Geometry((count,), (1,), 0)
+    else:
+        memory, target = TensorBase.untyped_storage(source), geometry(source)
+    theirs = memory.device  # type: ignore[attr-defined]
+    if theirs != like.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{like.device}" to a storage on '
+            f'different device "{theirs}".  This is no longer allowed; the devices must '
+            "match."
+        )
+    return memory, target
+
+
 @function("set_", torch=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Replace the tensor's storage by that of another tensor, or a storage (torch.Tensor.set_).
@@ -175,18 +193,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if source is None:
         blank = MetaArray((0,), self._raw.dtype) if self.is_meta else np.empty(0, self._raw.dtype)
         source, size = Storage(blank), (0,)
-    if isinstance(source, Storage):
-        count = source.nbytes() // self._raw.dtype.itemsize
-        memory, target = source, Geometry((count,), (1,), 0)
-    else:
-        memory, target = TensorBase.untyped_storage(source), geometry(source)
-    theirs = memory.device  # type: ignore[attr-defined]
-    if theirs != self.device:
-        raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on '
-            f'different device "{theirs}".  This is no longer allowed; the devices must '
-            "match."
-        )
+    memory, target = _memory_of(source, self)
     if size is not None:
         target = _placed(self, memory, target.offset + storage_offset, tuple(size), stride)
     self._raw = strided(elements(memory, self._raw.dtype), *target)

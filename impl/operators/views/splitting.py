@@ -258,7 +258,7 @@ def split_at(input, places, dim):
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
             f"one-dimensional tensor, but got a tensor with {places._raw.ndim} dims"
         )
-    if places._raw.ndim:
+    if places._raw.ndim:  # a number is asked for by `item`
         refuse_pointer()
     return tensor_split(input, places.tolist(), dim)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from operator import attrgetter
 
 from impl.core.dims import wrap_dim
@@ -158,14 +157,14 @@ def swapdims(input, dim0, dim1):
 
 
 @function("swapaxes_", torch=False)
-@functools.partial(spelled, "swapaxes_")
+@spelled("swapaxes_")
 def swapaxes_(self, axis0, axis1):
     """Two dimensions swapped in place (torch.Tensor.swapaxes_)."""
     return transpose.inplace(self, axis0, axis1)
 
 
 @function("swapdims_", torch=False)
-@functools.partial(spelled, "swapdims_")
+@spelled("swapdims_")
 def swapdims_(self, dim0, dim1):
     """Two dimensions swapped in place (torch.Tensor.swapdims_)."""
     return transpose.inplace(self, dim0, dim1)
