@@ -43,8 +43,9 @@ from impl.graph.node_creation_hooks import created
 from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, sparse_tensor, write
-from impl.tensor.tensor import DISPATCHING, Tensor, refuse_captured, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 from impl.tensor.torch_dispatch import asks
+from impl.tensor.wrappers import refuse_captured
 
 
 class OperatorWrites(OutputLayout):

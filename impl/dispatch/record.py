@@ -16,7 +16,8 @@ from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import innermost
-from impl.tensor.tensor import Tensor, is_captured, is_wrapped, requires_grad
+from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.wrappers import is_captured, is_wrapped
 
 __all__ = [
     "Function",

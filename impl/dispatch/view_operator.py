@@ -24,9 +24,10 @@ from impl.tensor import batched_tensor
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, Window, array_kernel, check_bounds, geometry
 from impl.tensor.sparse_tensor import SPARSE
-from impl.tensor.tensor import DISPATCHING, Tensor, refuse_captured, requires_grad
+from impl.tensor.tensor import DISPATCHING, Tensor, requires_grad
 from impl.tensor.torch_dispatch import asks, share_version
 from impl.tensor.views import as_view, view_of
+from impl.tensor.wrappers import refuse_captured
 from impl.tensor.write import announce
 
 

@@ -26,7 +26,8 @@ from impl.dispatch.vmap_rules import (
 from impl.tape.batched_tangents import lifted
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
-from impl.tensor.tensor import Tensor, refuse_captured, requires_grad
+from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.wrappers import refuse_captured
 
 # The operators in place that are composed, so that the composition meets the unbatched target;
 # those of torch's common rule for arithmetic; and those whose rules name themselves.

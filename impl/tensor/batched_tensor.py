@@ -25,7 +25,8 @@ from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, strided
 from impl.tensor.legacy_batched_tensor import Batched
 from impl.tensor.nested import tensors_of
-from impl.tensor.tensor import Tensor, blank, is_wrapped, new, requires_grad
+from impl.tensor.tensor import Tensor, blank, new, requires_grad
+from impl.tensor.wrappers import is_wrapped
 
 _ESCAPED = (
     "Either your tensor may have escaped from inside a function being vmapped and this is a user "

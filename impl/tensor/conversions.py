@@ -13,14 +13,8 @@ from impl.core.sparse_array import SparseArray
 from impl.core.state import STATE
 from impl.core.traced import check_not_traced
 from impl.core.warning import warn_once
-from impl.tensor.tensor import (
-    DISPATCHING,
-    Tensor,
-    dispatches,
-    is_asked,
-    refuse_pointer,
-    requires_grad,
-)
+from impl.tensor.tensor import DISPATCHING, Tensor, dispatches, is_asked, requires_grad
+from impl.tensor.wrappers import refuse_pointer
 
 
 @method_of(Tensor)

@@ -21,7 +21,8 @@ from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, geometry
-from impl.tensor.tensor import Tensor, hides_history, requires_grad
+from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.wrappers import hides_history
 
 DEFAULT, NO_GRAD, INFERENCE = "default", "no_grad", "inference"
 MULTI, FUNCTION = "multi", "function"

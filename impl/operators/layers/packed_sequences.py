@@ -18,7 +18,8 @@ from impl.dispatch.batching_rules import RULES
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.operators.views.slicing import narrow
-from impl.tensor.tensor import Tensor, refuse_pointer
+from impl.tensor.tensor import Tensor
+from impl.tensor.wrappers import refuse_pointer
 
 _UNSORTED = (
     "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "

@@ -19,7 +19,8 @@ from impl.dispatch.out import named_out, set_output, stored
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.operators.linalg.linear_systems import solve, solved_for_tangent
 from impl.operators.reductions.reductions import products_of_others
-from impl.tensor.tensor import is_wrapped, new
+from impl.tensor.tensor import new
+from impl.tensor.wrappers import is_wrapped
 
 
 @formula_operation

@@ -21,7 +21,8 @@ from impl.dispatch.list_history import (
 )
 from impl.tensor import nested
 from impl.tensor.batched_tensor import innermost
-from impl.tensor.tensor import Tensor, is_captured, is_wrapped
+from impl.tensor.tensor import Tensor
+from impl.tensor.wrappers import is_captured, is_wrapped
 
 _NAMES = (
     *("abs", "add", "addcdiv", "addcmul", "div", "exp", "lerp", "log", "maximum", "minimum"),

@@ -28,7 +28,8 @@ from impl.kernels.reduced_precision import widened
 from impl.kernels.sum_to import sum_to
 from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.memory_overlap import check_cast
-from impl.tensor.tensor import dispatches, is_wrapped
+from impl.tensor.tensor import dispatches
+from impl.tensor.wrappers import is_wrapped
 
 
 def in_dtype(raw, dtype):

@@ -24,8 +24,9 @@ from impl.tensor import forward_grad, resize_storage, write
 from impl.tensor.batched_tensor import BatchedTensor, innermost, is_at, physical
 from impl.tensor.geometry import Geometry, bytes_needed, check_room, elements, geometry
 from impl.tensor.lazy_conj import conj_neg_bits
-from impl.tensor.tensor import Tensor, refuse_captured, requires_grad
+from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.torch_dispatch import asks
+from impl.tensor.wrappers import refuse_captured
 
 
 @function("resize_", torch=False)

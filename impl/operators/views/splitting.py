@@ -13,7 +13,8 @@ from impl.dispatch.facts import SavedAs
 from impl.tensor import forward_grad
 from impl.tensor.batched_tensor import physical
 from impl.tensor.geometry import Geometry
-from impl.tensor.tensor import Tensor, refuse_pointer
+from impl.tensor.tensor import Tensor
+from impl.tensor.wrappers import refuse_pointer
 
 
 def _pieces(self: Geometry, dim: int, lengths) -> list[Geometry]:
