@@ -1,7 +1,7 @@
 """Worth of the causes of a run: each mutant of a catalogue as a backend, against the history.
 
-    python benchmarks/causes.py [--catalogue mutants.catalogue] [--part K/N | --names FILE]
-                                [--oracle recorded:torch-2.15] [--keep FILE | --kept FILE]
+    python benchmarks/causes.py [--catalogue mutants.catalogue] [--part K/N] [--names FILE]
+                                [--oracle recorded:torch-2.15] [--keep FILE | --kept FILE ...]
 
 A mutant has one mistake, and names the rules that it breaks. So the first cause of its run should
 show one of these rules, by a short program; and among the divergences of several mutants at once a
@@ -18,10 +18,12 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from reach import Reach
 
 from conformance import backends
 from conformance.compare.compare import compare
@@ -32,6 +34,7 @@ from conformance.isolation.process import IsolationError
 from conformance.mutation.examine import RULES, stage_of
 from conformance.mutation.ground import ground
 from conformance.mutation.mutant import Mutant, find_catalogue
+from conformance.program.program import Program
 from conformance.run.judge import blank_line
 from conformance.run_files.causes import Cause, causes
 from conformance.run_files.shown import SHORT, length
@@ -46,6 +49,9 @@ POOLS = 200
 
 RECORDED = "recorded:torch-2.15"
 
+Lines = dict[str, list[dict[str, Any]]]
+"""The lines of diverging programs by mutant."""
+
 
 class Bench:
     """The programs of rules, and their lines on mutants."""
@@ -56,16 +62,19 @@ class Bench:
         self.ground, _ = ground(settings, read_suite(None, None), every=True, samples=False)
         programs = self.ground.programs.values()
         self.programs = [program for program in programs if stage_of(program) == RULES]
-        diverging = {line["id"] for line in self.diverging(backends.find("impl", ()))}
+        impl = backends.find("impl", ())
+        diverging = {line["id"] for line in self.diverging(impl, self.programs)}
         self.programs = [program for program in self.programs if program.id not in diverging]
         self.areas = {program.rule: program.area for program in self.programs}
         self.conforming = {
             program.id: {**blank_line(program), "outcome": "conforms"} for program in self.programs
         }
 
-    def diverging(self, backend: backends.Backend) -> Iterator[dict[str, Any]]:
-        """The lines of programs that diverge."""
-        for program in self.programs:
+    def diverging(
+        self, backend: backends.Backend, programs: Sequence[Program]
+    ) -> Iterator[dict[str, Any]]:
+        """The lines of those programs that diverge."""
+        for program in programs:
             expected = self.ground.expected[program.id]
             got = trace(program, backend)
             verdict = compare(expected, got, program, stated=False, permitting=False)
@@ -73,13 +82,15 @@ class Bench:
                 against = contradicted(program, got, unmet(program, expected))
                 yield {**blank_line(program), **verdict.to_json(), "contradicted": against}
 
-    def diverging_on(self, mutant: Mutant) -> list[dict[str, Any]]:
-        """The lines of a mutant, which runs in a forked process; raises IsolationError."""
+    def diverging_on(self, mutant: Mutant, names: Collection[str]) -> list[dict[str, Any]]:
+        """The lines of a mutant, on which programs of these IDs run in a forked process; raises
+        IsolationError."""
+        programs = [program for program in self.programs if program.id in names]
 
         def begin() -> Answer:
             def answer(request: dict[str, Any]) -> dict[str, Any]:
                 backend = backends.from_object("mutant", mutant.apply())
-                return {"lines": list(self.diverging(backend))}
+                return {"lines": list(self.diverging(backend, programs))}
 
             return answer
 
@@ -105,7 +116,7 @@ class Worth:
     causes: int
 
 
-def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]) -> None:
+def measured(bench: Bench, lines: Lines, mutants: list[Mutant]) -> None:
     """Print how often the first cause is right, its program short, and how pure causes are."""
     found = {mutant.name: _worth(bench, lines[mutant.name], mutant) for mutant in mutants}
     _print(f"{len(found)} mutants that rules notice", list(found.values()))
@@ -151,9 +162,7 @@ def _print(title: str, worths: list[Worth]) -> None:
         print(f"  {claim}: {sum(holds) / mutants:.1%}")
 
 
-def _purity(
-    bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]
-) -> tuple[float, float]:
+def _purity(bench: Bench, lines: Lines, mutants: list[Mutant]) -> tuple[float, float]:
     """The share of a cause's programs that its commonest mutant explains, and causes per pool."""
     generator = random.Random(0)
     shares, causes_of_pools = [], 0
@@ -171,40 +180,58 @@ def _purity(
     return sum(shares) / POOLS, causes_of_pools / POOLS
 
 
-def shown(bench: Bench, mutants: list[Mutant]) -> dict[str, list[dict[str, Any]]]:
-    """The lines of each of these mutants that ran to its end; prints the others."""
-    lines = {}
-    for mutant in mutants:
+def run(bench: Bench, mutants: Sequence[Mutant], keep: Path | None) -> Lines:
+    """The lines of each of these mutants that ran to its end; prints the others.
+
+    Those in the file `keep` are not run; it gets the lines of each other mutant as it has run.
+    """
+    lines = read([keep]) if keep is not None and keep.exists() else {}
+    pending = [mutant for mutant in mutants if mutant.name not in lines]
+    reach = Reach(bench.programs, pending)
+    for mutant in pending:
         try:
-            lines[mutant.name] = bench.diverging_on(mutant)
+            lines[mutant.name] = bench.diverging_on(mutant, reach.programs(mutant))
         except IsolationError as error:
             print(f"{mutant.name}: {str(error).splitlines()[0]}")
+            continue
+        if keep is not None:
+            with keep.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({mutant.name: lines[mutant.name]}) + "\n")
     return lines
+
+
+def read(files: Sequence[Path]) -> Lines:
+    """The lines by mutant in files that `run` kept."""
+    return {
+        name: found
+        for path in files
+        for text in path.read_text("utf-8").splitlines()
+        for name, found in json.loads(text).items()
+    }
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--catalogue", default="mutants.catalogue")
-    chosen_by = parser.add_mutually_exclusive_group()
-    chosen_by.add_argument("--part", type=shard, default=Shard(1, 1), metavar="K/N")
-    chosen_by.add_argument("--names", type=Path, metavar="FILE", help="of mutants to take")
+    parser.add_argument("--part", type=shard, default=Shard(1, 1), metavar="K/N")
+    parser.add_argument("--names", type=Path, metavar="FILE", help="of mutants to take")
     parser.add_argument("--oracle", default=RECORDED, help="programs that it lacks are left out")
     lines_in = parser.add_mutually_exclusive_group()
     lines_in.add_argument("--keep", type=Path, metavar="FILE", help="run mutants, and write lines")
-    lines_in.add_argument("--kept", type=Path, metavar="FILE", help="read lines, and run no mutant")
+    lines_in.add_argument(
+        "--kept", type=Path, nargs="+", metavar="FILE", help="read lines, and run no mutant"
+    )
     options = parser.parse_args()
     bench = Bench(options.oracle)
     gc.collect()
     gc.freeze()  # or a collection in each forked process would copy all memory
-    chosen = options.part.take(list(find_catalogue(options.catalogue)))
+    chosen = list(find_catalogue(options.catalogue))
     if options.names:
         names = options.names.read_text("utf-8").split()
         chosen = [mutant for mutant in chosen if mutant.name in names]
-    kept = json.loads(options.kept.read_text("utf-8")) if options.kept else None
-    lines = shown(bench, chosen) if kept is None else kept
-    if options.keep:
-        options.keep.write_text(json.dumps(lines), "utf-8")
+    chosen = options.part.take(chosen)
+    lines = read(options.kept) if options.kept else run(bench, chosen, options.keep)
     measured(bench, lines, [mutant for mutant in chosen if lines.get(mutant.name)])
 
 

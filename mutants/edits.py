@@ -59,7 +59,7 @@ def edited(edits: Sequence[Edit]) -> ModuleType:
         if edit.module not in originals:
             raise EditError(f"{edit.file}: there is no such module of {PACKAGE}")
         if edit.module not in changed:
-            changed[edit.module] = Path(originals[edit.module].path).read_text("utf-8")
+            changed[edit.module] = source(edit.module)[1]
         changed[edit.module] = edit.apply(changed[edit.module])
     codes = {
         name: compile(text, originals[name].path, "exec", dont_inherit=True)
@@ -69,6 +69,12 @@ def edited(edits: Sequence[Edit]) -> ModuleType:
         del sys.modules[name]
     sys.meta_path.insert(0, _Finder(originals, codes))
     return importlib.import_module(PACKAGE)
+
+
+def source(module: str) -> tuple[str, str]:
+    """The path of a module of the package, as its code names it, and its text."""
+    path = _modules()[module].path
+    return path, Path(path).read_text("utf-8")
 
 
 @dataclass(frozen=True)
