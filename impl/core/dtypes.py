@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from impl.core.c_methods import without_arguments
 from impl.core.named_types import NamedType
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
@@ -40,10 +41,12 @@ class dtype(metaclass=NamedType):
     def is_signed(self) -> bool:
         return self.category != BOOL and self is not uint8
 
+    @without_arguments
     def to_real(self) -> dtype:
         """The dtype of the parts of a complex dtype; another dtype itself."""
         return real_of(self)
 
+    @without_arguments
     def to_complex(self) -> dtype:
         """The complex dtype with parts of this dtype. Raises RuntimeError for integers and bool."""
         if self.category < FLOATING:

@@ -8,6 +8,7 @@ import math
 import operator as _python
 
 from impl.core import messages
+from impl.core.c_methods import without_arguments
 from impl.core.named_types import NamedType, type_name
 
 
@@ -25,6 +26,7 @@ class Size(tuple, metaclass=NamedType):
         sizes = given[0] if given else ()
         return tuple.__new__(cls, map(_size, itertools.count(), sizes))
 
+    @without_arguments
     def numel(self) -> int:
         """The number of elements of a tensor of these sizes."""
         return math.prod(self)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.c_methods import without_arguments
 from impl.core.meta_arrays import MetaArray
 from impl.core.named_types import NamedType
 from impl.core.wrapper_arrays import WrapperArray
@@ -37,8 +38,9 @@ class Storage(metaclass=NamedType, module="torch.storage"):
     __module__ = "impl.storage"
     __qualname__ = "UntypedStorage"
 
+    _c_class = "StorageBase"
     version = 0
-    resizable = True  # unless NumPy has the memory, too
+    is_resizable = True  # unless NumPy has the memory, too
     altered = False  # whether `.data` was replaced by a tensor of another dtype or shape
     _flat: Any = None
     _identity: Any = None
@@ -52,7 +54,7 @@ class Storage(metaclass=NamedType, module="torch.storage"):
             self.buffer = np.array(self.buffer)
         other = Storage(self.buffer)
         other._identity = self._identity
-        other.resizable = self.resizable
+        other.is_resizable = self.is_resizable
         return other
 
     def move(self, flat: np.ndarray) -> None:
@@ -81,6 +83,7 @@ class Storage(metaclass=NamedType, module="torch.storage"):
             return id(self._identity)
         return id(self.buffer if isinstance(self.buffer, np.ndarray) else self.flat)
 
+    @without_arguments
     def data_ptr(self) -> int:
         """The address of the first element; 0 for no elements, and on the meta device.
 
@@ -92,6 +95,7 @@ class Storage(metaclass=NamedType, module="torch.storage"):
             return 0
         return address(self.flat) if self.flat.size else 0
 
+    @without_arguments
     def nbytes(self) -> int:
         """The size of the whole memory in bytes."""
         return self.flat.nbytes

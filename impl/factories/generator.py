@@ -8,6 +8,7 @@ the same numbers as in torch.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
 import struct
 import time
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import lapack
 
+from impl.core.c_methods import of_one_argument, without_arguments
 from impl.core.devices import CPU, check_device, is_meta_device
 from impl.core.named_types import NamedType
 from impl.core.registry import FUNCTIONS
@@ -28,6 +30,19 @@ _STATE_WORDS = 624
 _STATE_BYTES = 5056
 BLOCK = 65536
 """Numbers that are drawn at once: intermediate values stay in the cache."""
+
+
+def _unsupported(name: str) -> NotImplementedError:
+    return NotImplementedError(f"{name} is not supported in this Generator")
+
+
+def _memory(engine: np.random.MT19937) -> np.ndarray:
+    """The words of an engine's state and its position, in the engine's memory.
+
+    NumPy's own `state` copies them one by one, which takes as long as a small program.
+    """
+    words = ctypes.c_uint32 * (_STATE_WORDS + 1)
+    return np.ctypeslib.as_array(words.from_address(engine.ctypes.state_address))
 
 
 class Generator(metaclass=NamedType, module="torch._C"):
@@ -43,12 +58,14 @@ class Generator(metaclass=NamedType, module="torch._C"):
         if is_meta_device(device):
             raise RuntimeError("META device type not an accelerator.")
         self._engine = np.random.MT19937()
+        self._memory = _memory(self._engine)
         self._stream = np.random.Generator(self._engine)
         self.device = CPU
         self.manual_seed(_DEFAULT_SEED)
 
     # -- seeding ----------------------------------------------------------------------------
 
+    @of_one_argument
     def manual_seed(self, seed) -> Generator:
         """Seed the generator; negative seeds count from 2**64 down.
 
@@ -66,10 +83,12 @@ class Generator(metaclass=NamedType, module="torch._C"):
         self._normal: float | None = None
         return self
 
+    @without_arguments
     def initial_seed(self) -> int:
         """The seed that was last set."""
         return self._seed
 
+    @without_arguments
     def seed(self) -> int:
         """Seed the generator nondeterministically, and return the seed."""
         seed = time.time_ns() % 2**53
@@ -78,21 +97,22 @@ class Generator(metaclass=NamedType, module="torch._C"):
 
     # -- state ------------------------------------------------------------------------------
 
+    @without_arguments
     def get_state(self) -> Tensor:
         """The state as a tensor of bytes, in the layout of torch's CPU generator."""
-        state = self._engine.state["state"]
-        position = int(state["pos"])
+        position = int(self._memory[_STATE_WORDS])
         if self._started:
             left, following = _STATE_WORDS - position + 1, position
         else:
             left, following = 1, 0
         header = struct.pack("<QiiQ", self._seed, left, 1, following)
-        words = state["key"].astype("<u8").tobytes()
+        words = self._memory[:_STATE_WORDS].astype("<u8").tobytes()
         normal = struct.pack(
             "<dddiifI", 0.0, self._normal or 0.0, 0.0, int(self._normal is not None), 0, 0.0, 0
         )
         return new(np.frombuffer(header + words + normal, np.uint8).copy())
 
+    @of_one_argument
     def set_state(self, state: Tensor) -> Generator:
         """Restore a state that `get_state` returned.
 
@@ -115,13 +135,47 @@ class Generator(metaclass=NamedType, module="torch._C"):
         if not (seeded and 0 < left <= _STATE_WORDS and following <= _STATE_WORDS):
             raise RuntimeError("Invalid mt19937 state")
         self._seed = seed
-        key = np.frombuffer(data, "<u8", _STATE_WORDS, 24).astype(np.uint32)
+        self._memory[:_STATE_WORDS] = np.frombuffer(data, "<u8", _STATE_WORDS, 24)
         _, cached, _, valid = struct.unpack_from("<dddi", data, 24 + 8 * _STATE_WORDS)
         self._started = not (left == 1 and following == 0)
         self._normal = cached if valid else None
-        position = _STATE_WORDS if left == 1 else following
-        self._engine.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position}}
+        self._memory[_STATE_WORDS] = _STATE_WORDS if left == 1 else following
         return self
+
+    @without_arguments
+    def clone_state(self) -> Generator:
+        """A generator of its own with the same state."""
+        return Generator().set_state(self.get_state())
+
+    def __reduce__(self):
+        return Generator, (self.device,), (self._seed, None, self.get_state())
+
+    def __setstate__(self, state) -> None:
+        self.set_state(state[2])
+
+    @without_arguments
+    def get_offset(self) -> int:
+        """Raises RuntimeError: the place in the stream is an offset on CUDA only."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    @of_one_argument
+    def set_offset(self, offset) -> Generator:
+        """Raises RuntimeError, as `get_offset` does."""
+        if not isinstance(offset, (int, np.integer)):
+            raise RuntimeError(f"manual_offset expected a long, but got {type(offset).__name__}")
+        raise RuntimeError("CPU Generator does not use offset")
+
+    @without_arguments
+    def graphsafe_get_state(self) -> Generator:
+        """Raises NotImplementedError: only generators of CUDA graphs share their state."""
+        raise _unsupported("graphsafe_get_state")
+
+    @of_one_argument
+    def graphsafe_set_state(self, state) -> Generator:
+        """Raises NotImplementedError, as `graphsafe_get_state` does."""
+        if not isinstance(state, Generator):
+            raise TypeError(f"expected a Generator, but got {type(state).__name__}")
+        raise _unsupported("graphsafe_set_state")
 
     # -- bits -------------------------------------------------------------------------------
 

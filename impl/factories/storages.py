@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import dtypes
+from impl.core.c_methods import of_one_argument, without_arguments
 from impl.core.devices import CPU, META, device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.meta_arrays import is_meta
@@ -113,6 +114,7 @@ def tolist(self) -> list[int]:
 
 
 @method_of(Storage)
+@of_one_argument
 def fill_(self, value) -> Storage:
     """Set all bytes (torch.UntypedStorage.fill_)."""
     _bytes(self)[:] = _byte(value)
@@ -122,6 +124,11 @@ def fill_(self, value) -> Storage:
 @method_of(Storage)
 def copy_(self, source, non_blocking: bool = False) -> Storage:
     """Copy the bytes of a storage of the same size (torch.UntypedStorage.copy_)."""
+    if not isinstance(source, Storage):
+        raise TypeError(
+            "copy_(): argument 'src' (position 1) must be torch.Storage, "
+            f"not {type(source).__name__}"
+        )
     _bytes(self)[:] = _bytes(source)
     return self
 
@@ -147,23 +154,38 @@ def __hash__(self) -> int:
     return hash(self._cdata)
 
 
-def _constant(name: str, value) -> None:
-    def constant(self):
-        return value
-
-    constant.__name__ = name
-    constant.__doc__ = f"{value}, as of any storage on the CPU."
-    method_of(Storage)(constant)
+@method_of(Storage)
+@without_arguments
+def element_size(self) -> int:
+    """One byte."""
+    return 1
 
 
-for _name, _value in {
-    "element_size": 1,
-    "get_device": None,
-    "is_pinned": False,
-    "resizable": True,
-    "type": "torch.storage.UntypedStorage",
-}.items():
-    _constant(_name, _value)
+@method_of(Storage)
+@without_arguments
+def resizable(self) -> bool:
+    """Whether the memory can be replaced, as NumPy's cannot."""
+    return self.is_resizable
+
+
+@method_of(Storage)
+def get_device(self) -> None:
+    """None, as of any storage on the CPU."""
+
+
+@method_of(Storage)
+def is_pinned(self, device=None) -> bool:
+    """False, as of any storage on the CPU."""
+    return False
+
+
+@method_of(Storage)
+def _class_name(self, dtype=None, non_blocking: bool = False) -> str:
+    """The name of the class (torch.UntypedStorage.type)."""
+    return "torch.storage.UntypedStorage"
+
+
+Storage.type = _class_name  # type: ignore[attr-defined]
 
 
 @method_of(Storage)
@@ -177,14 +199,21 @@ def share_memory_(self) -> Storage:
 
 
 @method_of(Storage)
+@without_arguments
 def is_shared(self) -> bool:
     """Whether the memory is marked as shared (torch.UntypedStorage.is_shared)."""
     return vars(self).get("_shared", False)
 
 
+@method_of(Storage)
+@without_arguments
+def new(self) -> Storage:
+    """A storage of no bytes."""
+    return Storage(np.empty(0, np.uint8))
+
+
 Storage.cpu = lambda self: self  # type: ignore[attr-defined]
 Storage.untyped = lambda self: self  # type: ignore[attr-defined]
-Storage.new = lambda self: Storage(np.empty(0, np.uint8))  # type: ignore[attr-defined]
 Storage.device = property(lambda self: META if is_meta(self.flat) else CPU)  # type: ignore[attr-defined]
 Storage.filename = property(lambda self: None)  # type: ignore[attr-defined]
 for _name in ("is_cuda", "is_hpu", "is_sparse", "is_sparse_csr"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.c_methods import without_arguments
 from impl.core.read_only import read_only
 from impl.graph import anomaly_mode
 from impl.graph.hooks import register_node_hook
@@ -133,6 +134,7 @@ class Node:
         """The hooks on gradients of outputs: [(number, {handle id: hook})], or None."""
         return self._tensor_hooks
 
+    @without_arguments
     def name(self) -> str:
         """The node's name: that of its class, qualified as in torch if it is no operator's."""
         name = type(self).__name__

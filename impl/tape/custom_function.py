@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from impl.core import messages
+from impl.core.c_methods import without_arguments
 from impl.core.state import STATE
 from impl.core.warning import warn
 from impl.graph.edge import gradient_edge
@@ -78,6 +79,7 @@ else:
 class BackwardCFunction(Node, FunctionCtx):
     """The node of a Function, which is also its context `ctx`; one subclass per Function."""
 
+    _c_class = "_FunctionBase"
     _forward_cls: Any
     _is_custom_function = True
     _num_inputs: Any = 1  # the number of outputs
@@ -160,6 +162,7 @@ class BackwardCFunction(Node, FunctionCtx):
             raise TypeError(messages.MATERIALIZE_GRADS)
         self._materializes = value
 
+    @without_arguments
     def maybe_clear_saved_tensors(self) -> None:
         """Free the saved tensors if the running backward pass does not retain the graph."""
         if STATE.graph_task is not None and not STATE.graph_task.keep_graph:

@@ -67,7 +67,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         )
     if self._raw.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")
-    self._storage.resizable = False
+    self._storage.is_resizable = False
     return (self.detach() if force or STATE.dispatch_modes else self)._array()
 
 

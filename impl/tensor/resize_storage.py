@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import context
+from impl.core.c_methods import of_one_argument
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.ownership import is_unshared
 from impl.core.registry import method_of
@@ -29,7 +30,7 @@ def resize_storage(storage: Storage, size: int) -> None:
 
     Raises RuntimeError for memory that NumPy has, too.
     """
-    if not storage.resizable:
+    if not storage.is_resizable:
         raise RuntimeError("Trying to resize storage that is not resizable")
     flat, shared = storage.flat, storage.buffer
     if is_meta(flat):
@@ -72,6 +73,7 @@ def _follow(self, moved: set[int]) -> None:
 
 
 @method_of(Storage)
+@of_one_argument
 def resize_(self, size: int) -> Storage:
     """Enlarge to at least `size` bytes; never shrinks (torch.UntypedStorage.resize_)."""
     if size > self.nbytes():

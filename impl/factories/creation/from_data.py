@@ -268,7 +268,7 @@ def over_array(ndarray: np.ndarray) -> Tensor:
 
 
 def _marked(result: Tensor) -> Tensor:
-    result._storage.resizable = False
+    result._storage.is_resizable = False
     if STATE.inference:
         inference_mode.mark(result)
     return result
