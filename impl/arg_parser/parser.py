@@ -84,10 +84,7 @@ class ArgParser:
             own = vars(SparseTensor).get(self.name)
             if own is not None:
                 return own(*args, **named)
-        if named:
-            key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
-        else:
-            key = tuple(map(kind_of, args))
+        key = _kinds(args, named)
         refused = STATE.batched and named.get("out") is not None  # if a value is batched
         if key in self.accepted and not (refused or has_long(*args, *named.values())):
             return self.call(*args, **named)
@@ -96,38 +93,46 @@ class ArgParser:
         own, rest = (args[:1], args[1:]) if self.method else ((), args)
         if key in self.gathered and not has_long(*rest):
             return self.call(*own, rest, **named)
+        return self._first_call(own, rest, named, key)
+
+    def _first_call(self, own: tuple, rest: tuple, named: dict, key: tuple):
+        """The call with arguments of kinds, `key`, of which no earlier call is remembered; `own`
+        holds the tensor of a method."""
         if self.takes_nothing and (rest or named):
-            what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
-            owner = "TensorBase" if self.method else "torch"
-            raise TypeError(f"{owner}.{self.name}() takes no {what}")
+            raise self._takes_none(rest, named)
         signature, found = self.matched(rest, named)
-        taking = overriding(own)
-        for parameter, value in found.items():
-            for element in parameter.overriding(value):
-                insert(taking, element)
+        taking = _overriding(own, found)
         asked = taking if STATE.torch_function else []
         if asked or (STATE.function_modes and not self._takes_nothing_at_all):
-            return ask(self.public, self._title(), asked or self._alone(own), args, named)
-        values = found
-        if self.converts:
-            # The last first, as the C++ of the bindings evaluates the arguments of a call.
-            given = [p for p in reversed(signature.parameters) if p in found]
-            values = {p: p.converted(found[p], self.name) for p in given}
+            whole = (*own, *rest)
+            return ask(self.public, self._title(), asked or self._alone(own), whole, named)
+        values = self._converted(signature, found) if self.converts else found
         deprecated, signature = signature.deprecated, self._usual(signature)
-        if refused:
+        if STATE.batched and named.get("out") is not None:
             refuse_out(self, signature, found)
         if self._spelled_alike(named) and all(values[p] is found[p] for p in found):
-            lasting = not taking and not function_modes.are_active()
-            lasting = lasting and not any(p.depends_on_value(v) for p, v in found.items())
-            if not deprecated and self._binds(args, named):
-                if lasting:
-                    self._accept(key)
-                return self.call(*args, **named)
+            keys = None if taking or function_modes.are_active() or _depend(found) else key
+            if not deprecated and self._binds((*own, *rest), named):
+                self._accept(keys)
+                return self.call(*own, *rest, **named)
             if any(v is rest for v in found.values()) and self._binds((*own, rest), named):
-                if lasting:
-                    self.gathered.add(key)
+                self._gather(keys)
                 return self.call(*own, rest, **named)
         return self._call(signature, own, values)
+
+    def _converted(self, signature: Signature, found: dict) -> dict:
+        """The values as the implementation takes them, by parameter.
+
+        The last is converted first, as the C++ of the bindings evaluates the arguments of a call.
+        """
+        given = [p for p in reversed(signature.parameters) if p in found]
+        return {p: p.converted(found[p], self.name) for p in given}
+
+    def _takes_none(self, rest: tuple, named: dict) -> TypeError:
+        """The error for arguments of a function without parameters."""
+        what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
+        owner = "TensorBase" if self.method else "torch"
+        return TypeError(f"{owner}.{self.name}() takes no {what}")
 
     @property
     def _takes_nothing_at_all(self) -> bool:
@@ -145,10 +150,18 @@ class ArgParser:
         self.accepted.clear()
         self.gathered.clear()
 
-    def _accept(self, key: tuple) -> None:
+    def _accept(self, key: tuple | None) -> None:
+        """Call the implementation at once for arguments of these kinds, unless they are None."""
+        if key is None:
+            return
         self.accepted.add(key)
         if len(key) == 1 and isinstance(key[0], type):  # the fast path makes no tuple
             self.accepted.add(key[0])
+
+    def _gather(self, key: tuple | None) -> None:
+        """Put arguments of these kinds into a tuple at once, unless they are None."""
+        if key is not None:
+            self.gathered.add(key)
 
     def _spelled_alike(self, named: dict) -> bool:
         """Whether the keywords are torch's own names, not NumPy's."""
@@ -235,6 +248,27 @@ class ArgParser:
 
 def _nothing() -> None:
     pass
+
+
+def _kinds(args: tuple, named: dict) -> tuple:
+    """The kinds of arguments, by which calls are remembered."""
+    if named:
+        return (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
+    return tuple(map(kind_of, args))
+
+
+def _overriding(own: tuple, found: dict) -> list:
+    """The arguments whose classes are asked (`__torch_function__`), subclasses first."""
+    taking = overriding(own)
+    for parameter, value in found.items():
+        for element in parameter.overriding(value):
+            insert(taking, element)
+    return taking
+
+
+def _depend(found: dict) -> bool:
+    """Whether the same kinds of arguments may be refused with other values."""
+    return any(parameter.depends_on_value(value) for parameter, value in found.items())
 
 
 def kind_of(value):
