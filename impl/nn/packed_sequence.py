@@ -74,7 +74,7 @@ def _conversion(name: str):
     def convert(self):
         return self.to(dtype=getattr(self.data, name)().dtype)
 
-    convert.__name__ = name
+    convert.__name__, convert.__qualname__ = name, f"PackedSequence.{name}"
     convert.__doc__ = f"The sequence with its data as {name}."
     return convert
 

@@ -49,8 +49,8 @@ def qualify(modules: Any) -> None:
     }
     for name, layer in vars(modules).items():
         for method in _METHODS:
-            found = getattr(layer, method, None)
-            private = getattr(found, "__qualname__", "").startswith("_")
+            owner, dot, _ = getattr(getattr(layer, method, None), "__qualname__", "").partition(".")
+            private = dot and owner.startswith("_")
             if isinstance(layer, type) and (method, name) not in listed and private:
                 rename(layer, method, f"{name}.{method}")
 

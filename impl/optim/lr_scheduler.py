@@ -126,6 +126,7 @@ class _FactorSchedule(LRScheduler):
         return [base * factor for base in self.base_lrs]
 
 
+@owns_methods_of(_FactorSchedule)
 class StepLR(_FactorSchedule):
     """Multiply by `gamma` every `step_size` epochs."""
 
@@ -141,6 +142,7 @@ class StepLR(_FactorSchedule):
         return self.gamma ** (t // self.step_size)
 
 
+@owns_methods_of(_FactorSchedule)
 class MultiStepLR(_FactorSchedule):
     """Multiply by `gamma` at each milestone."""
 
@@ -156,6 +158,7 @@ class MultiStepLR(_FactorSchedule):
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), t)
 
 
+@owns_methods_of(_FactorSchedule)
 class ExponentialLR(_FactorSchedule):
     """Multiply by `gamma` every epoch."""
 
@@ -170,6 +173,7 @@ class ExponentialLR(_FactorSchedule):
         return self.gamma**t
 
 
+@owns_methods_of(_FactorSchedule)
 class ConstantLR(_FactorSchedule):
     """Multiply by `factor`, and undo it at epoch `total_iters`. ValueError for a factor outside
     [0, 1]."""
@@ -190,6 +194,7 @@ class ConstantLR(_FactorSchedule):
         return self.factor + (t >= self.total_iters) * (1 - self.factor)
 
 
+@owns_methods_of(_FactorSchedule)
 class LinearLR(_FactorSchedule):
     """Multiply by a factor that goes linearly from `start_factor` to `end_factor` in `total_iters`
     epochs. ValueError for factors outside (0, 1] and [0, 1]."""
@@ -221,6 +226,7 @@ class LinearLR(_FactorSchedule):
         return self.start_factor + rise * min(self.total_iters, t) / self.total_iters
 
 
+@owns_methods_of(_FactorSchedule)
 class PolynomialLR(_FactorSchedule):
     """γₜ = γ₀ (1 - t / T)^power, which is zero from epoch T, `total_iters`, on."""
 

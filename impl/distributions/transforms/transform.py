@@ -25,7 +25,12 @@ def require_dims(shape: Any, count: int) -> None:
 
 def equal_to_its_kind(kind: type) -> type:
     """A decorator of transforms without parameters: any two of the class are equal."""
-    kind.__eq__ = lambda self, other: isinstance(other, kind)  # type: ignore
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, kind)
+
+    __eq__.__qualname__ = f"{kind.__name__}.__eq__"
+    kind.__eq__ = __eq__  # type: ignore[assignment]
     return kind
 
 

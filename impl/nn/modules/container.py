@@ -48,12 +48,12 @@ class _Numbered(_Indexed):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def __setitem__(self, index, module) -> None:
-        setattr(self, self._key(index), module)
+    def __setitem__(self, idx, module) -> None:
+        setattr(self, self._key(idx), module)
 
-    def __delitem__(self, index) -> None:
+    def __delitem__(self, idx) -> None:
         kept = list(self)
-        del kept[index if isinstance(index, slice) else int(self._key(index))]
+        del kept[idx if isinstance(idx, slice) else int(self._key(idx))]
         self._renumber(kept)
 
     def append(self, module: Module):
@@ -96,13 +96,13 @@ class Sequential(_Numbered):
     def _names(self) -> list[str]:
         return list(self._modules)
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._names()[int(self._key(index))]]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[idx]))
+        return self._modules[self._names()[int(self._key(idx))]]
 
-    def __setitem__(self, index, module) -> None:
-        setattr(self, self._names()[int(self._key(index))], module)
+    def __setitem__(self, idx, module) -> None:
+        setattr(self, self._names()[int(self._key(idx))], module)
 
     def insert(self, index: int, module: Module):
         """Add a module before that of an index; returns the sequence.
@@ -134,13 +134,13 @@ class Sequential(_Numbered):
             )
         return other
 
-    def __mul__(self, count):
-        return Sequential(*self._repeated(count))
+    def __mul__(self, other):
+        return Sequential(*self._repeated(other))
 
     __rmul__ = __mul__
 
-    def __imul__(self, count):
-        return self.extend(self._repeated(count)[len(self) :])
+    def __imul__(self, other):
+        return self.extend(self._repeated(other)[len(self) :])
 
     def _repeated(self, count) -> list[Module]:
         if not isinstance(count, int):
@@ -165,10 +165,10 @@ class ModuleList(_Numbered):
         super().__init__()
         self.extend(() if modules is None else modules)
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return self._modules[self._key(index)]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(list(self)[idx])
+        return self._modules[self._key(idx)]
 
     def extend(self, modules: Iterable[Module]):
         """Add modules at the end; returns the list. Raises TypeError without an iterable."""
@@ -179,8 +179,8 @@ class ModuleList(_Numbered):
             )
         return super().extend(modules)
 
-    def __add__(self, modules: Iterable[Module]):
-        return ModuleList(itertools.chain(self, modules))
+    def __add__(self, other: Iterable[Module]):
+        return ModuleList(itertools.chain(self, other))
 
     def __iadd__(self, modules: Iterable[Module]):
         return self.extend(modules)

@@ -114,10 +114,12 @@ class Module(Calling, Convertible, Stateful):
     def compile(self, *args, **kwargs) -> None:
         """Nothing: calls are not compiled (torch.nn.Module.compile)."""
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *input) -> Any:
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
+
+    forward.__qualname__ = "_forward_unimplemented"
 
     # -- parameters, buffers and submodules -----------------------------------------------------
 
@@ -246,7 +248,7 @@ class Module(Calling, Convertible, Stateful):
     def get_submodule(self, target: str) -> Module:
         """The submodule of a dotted name; this one for "". AttributeError if there is none."""
         module = self
-        for name in target.split(".") if target else ():
+        for name in () if target == "" else target.split("."):
             if not hasattr(module, name):
                 raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
             module = getattr(module, name)
@@ -262,10 +264,10 @@ class Module(Calling, Convertible, Stateful):
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
+        *path, name = target.split(".")
         if not isinstance(module, Module):
             raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
+        parent = self.get_submodule(".".join(path))
         if strict and not hasattr(parent, name):
             raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
         if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):

@@ -37,13 +37,13 @@ class ParameterList(_Indexed):
         if values is not None:
             self.extend(values)
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return getattr(self, self._key(index))
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(list(self)[idx])
+        return getattr(self, self._key(idx))
 
-    def __setitem__(self, index, value) -> None:
-        setattr(self, self._key(index), _parameter(value))
+    def __setitem__(self, idx, param) -> None:
+        setattr(self, self._key(idx), _parameter(param))
 
     def __len__(self) -> int:
         return self._size
@@ -51,8 +51,8 @@ class ParameterList(_Indexed):
     def __iter__(self):
         return iter([self[i] for i in range(self._size)])
 
-    def __iadd__(self, values: Iterable):
-        return self.extend(values)
+    def __iadd__(self, parameters: Iterable):
+        return self.extend(parameters)
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterList should not be called.")

@@ -7,6 +7,7 @@ import numbers
 import warnings
 from typing import Any, ClassVar
 
+from impl.core.method_names import owns_methods_of
 from impl.core.registry import C
 from impl.dispatch.autocast import is_autocast_enabled
 from impl.factories.creation import zeros
@@ -32,6 +33,7 @@ class _Recurrent(Module):
             init.uniform_(weight, -bound, bound)
 
 
+@owns_methods_of(_Recurrent)
 class RNNBase(_Recurrent):
     """Settings and parameters of a recurrent layer, for each layer and direction.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from impl.core.method_names import owns_methods_of
 from impl.core.registry import C
 from impl.factories.creation import zeros
 from impl.nn.modules.families import nondefault
@@ -13,6 +14,7 @@ from impl.nn.parameter import empty_parameter
 from impl.tensor.tensor import Tensor
 
 
+@owns_methods_of(_Recurrent)
 class RNNCellBase(_Recurrent):
     """Settings and parameters of a cell, and one step with or without a batch."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from impl.core.grad_mode import no_grad
+from impl.core.method_names import owns_methods_of
 from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn import init
@@ -53,6 +54,7 @@ def _check_matrix(embeddings: Tensor) -> None:
         raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
 
 
+@owns_methods_of(_Table)
 class Embedding(_Table):
     """A table of vectors; the row `padding_idx` is zero and gets no gradient (torch.nn.Embedding).
 
@@ -110,6 +112,7 @@ class Embedding(_Table):
         return text + (", sparse=True" if self.sparse else "")
 
 
+@owns_methods_of(_Table)
 class EmbeddingBag(_Table):
     """Sums, means or maxima over bags of rows of a table (torch.nn.EmbeddingBag).
 
