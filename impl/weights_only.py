@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import pickle
 import pickletools
 import warnings
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
 from functools import cache
 from typing import IO, Any
 
@@ -182,12 +180,20 @@ def clear_safe_globals() -> None:
     _marked.clear()
 
 
-@contextlib.contextmanager
-def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+class _safe_globals:
+    """Classes and functions that are allowed for a block; afterwards none of them is."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self.safe_globals = safe_globals
+
+    def __enter__(self) -> None:
+        add_safe_globals(self.safe_globals)
+
+    def __exit__(self, *exc: Any) -> None:
+        _marked[:] = [value for value in _marked if value not in self.safe_globals]
+
+
+class safe_globals(_safe_globals):
     """Allow classes and functions for a block (torch.serialization.safe_globals)."""
-    before = get_safe_globals()
-    add_safe_globals(safe_globals)
-    try:
-        yield
-    finally:
-        _marked[:] = before
+
+    __module__ = "impl.serialization"
