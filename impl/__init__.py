@@ -175,6 +175,7 @@ _publish(
         "": _sys.modules[__name__],
         "linalg": linalg,
         "fft": fft,
+        "sparse": sparse,
         "special": special,
         "nn.functional": nn.functional,
     }
