@@ -165,7 +165,7 @@ def _parts(self: Tensor) -> tuple:
 def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn of each hook of a tensor that is going to be pickled, unless the hook is marked as
     `torch.utils.hooks.unserializable_hook`."""
-    for hook in (tensor._hooks or {}).values():
+    for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
