@@ -23,7 +23,8 @@ from impl.core import dtypes
 from impl.core.devices import device
 from impl.core.sizes import Size
 from impl.factories.copy_and_pickle import _get_layout, _rebuild_from_type_v2
-from impl.factories.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
+from impl.factories.legacy_storages import LEGACY_STORAGES
+from impl.factories.storages import TypedStorage, UntypedStorage
 from impl.nn.parameter import Parameter
 from impl.operators.sparse.construction import check_parts
 from impl.tensor.tensor import Tensor

@@ -154,7 +154,7 @@ def _parts(self: Tensor) -> tuple:
     if self.is_meta:
         parts = (self.dtype, tuple(self._raw.shape), self.stride(), requires_grad(self))
         return _rebuild_meta_tensor_no_storage, parts
-    memory = TypedStorage(wrap_storage=self.untyped_storage().sharing(), dtype=self.dtype)
+    memory = TypedStorage._of(self.untyped_storage().sharing(), self.dtype)
     shape, strides, offset = geometry(self)
     arguments: tuple = (memory, offset, tuple(shape), strides, requires_grad(self), OrderedDict())
     bits = dict(zip(("conj", "neg"), conj_neg_bits(self), strict=True))
