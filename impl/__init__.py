@@ -143,8 +143,8 @@ from impl.factories import type_info as _type_info
 from impl.factories.creation import set_default_tensor_type
 from impl.factories.creation.dlpack import from_dlpack, to_dlpack
 from impl.factories.generator import Generator, default_generator
+from impl.factories.legacy_storages import LEGACY_STORAGES as _LEGACY_STORAGES
 from impl.factories.printing import set_printoptions
-from impl.factories.storages import LEGACY_STORAGES as _LEGACY_STORAGES
 from impl.factories.storages import TypedStorage, UntypedStorage
 from impl.func.mapping import vmap
 from impl.graph.anomaly_mode import (
@@ -175,6 +175,7 @@ _publish(
         "": _sys.modules[__name__],
         "linalg": linalg,
         "fft": fft,
+        "sparse": sparse,
         "special": special,
         "nn.functional": nn.functional,
     }

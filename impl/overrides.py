@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from impl.core.c_methods import function_of_one_argument
 from impl.dispatch.op_overload import OpOverload, OpOverloadPacket
+from impl.tensor import overridable
 from impl.tensor.function_modes import BaseTorchFunctionMode as BaseTorchFunctionMode
 from impl.tensor.function_modes import TorchFunctionMode as TorchFunctionMode
-from impl.tensor.overridable import has_torch_function
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import handle_torch_function, kept_getters
 
@@ -41,14 +42,24 @@ def is_tensor_like(inp: Any) -> bool:
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
 
 
+@function_of_one_argument("torch._C._has_torch_function")
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether a mode is active, or the class of one of the arguments takes functions over
+    (torch.overrides.has_torch_function)."""
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError("expected a sequence")
+    return overridable.has_torch_function(relevant_args)
+
+
+@function_of_one_argument("torch._C._has_torch_function_unary")
 def has_torch_function_unary(arg: Any) -> bool:
     """`has_torch_function` of one argument."""
-    return has_torch_function((arg,))
+    return overridable.has_torch_function((arg,))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
     """`has_torch_function` of arguments that are given one by one."""
-    return has_torch_function(args)
+    return overridable.has_torch_function(args)
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:

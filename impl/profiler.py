@@ -143,8 +143,12 @@ class profile:
         profile_memory: bool = False,
         with_stack: bool = False,
         with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
         acc_events: bool = False,
-        **options: Any,
+        custom_trace_id_callback: Any = None,
+        post_processing_timeout_s: float | None = None,
     ) -> None:
         chosen = supported_activities() if activities is None else list(activities)
         for activity in chosen:

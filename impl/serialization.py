@@ -21,7 +21,8 @@ from impl.core.devices import check_device, device
 from impl.core.meta_arrays import MetaArray
 from impl.core.storage import Storage
 from impl.factories.copy_and_pickle import _get_layout
-from impl.factories.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
+from impl.factories.legacy_storages import LEGACY_STORAGES
+from impl.factories.storages import TypedStorage, UntypedStorage
 from impl.weights_only import (
     WeightsUnpickler,
     add_safe_globals,
@@ -262,7 +263,7 @@ class _Storages:
         memory = self.known[key]
         if kind is UntypedStorage:
             return memory
-        return TypedStorage(wrap_storage=memory, dtype=kind.dtype)
+        return TypedStorage._of(memory, kind.dtype)
 
 
 def _moved(memory: Storage, location: str, map_location: Any) -> Storage:

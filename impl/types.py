@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from impl.core.devices import device as _device
 from impl.core.dtypes import dtype as _dtype
@@ -22,4 +21,7 @@ DtypeLike = _dtype
 FileLike = str | os.PathLike[str]
 Number = _int | _float | _bool
 _Number = (_int, _float, _bool)
-Storage = Any
+
+
+class Storage:
+    """The methods of storages, for annotations (torch.types.Storage)."""

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import pickle
 import pickletools
 import warnings
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
 from functools import cache
 from typing import IO, Any
 
@@ -25,7 +23,8 @@ from impl.core import dtypes
 from impl.core.devices import device
 from impl.core.sizes import Size
 from impl.factories.copy_and_pickle import _get_layout, _rebuild_from_type_v2
-from impl.factories.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage
+from impl.factories.legacy_storages import LEGACY_STORAGES
+from impl.factories.storages import TypedStorage, UntypedStorage
 from impl.nn.parameter import Parameter
 from impl.operators.sparse.construction import check_parts
 from impl.tensor.tensor import Tensor
@@ -182,12 +181,20 @@ def clear_safe_globals() -> None:
     _marked.clear()
 
 
-@contextlib.contextmanager
-def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+class _safe_globals:
+    """Classes and functions that are allowed for a block; afterwards none of them is."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self.safe_globals = safe_globals
+
+    def __enter__(self) -> None:
+        add_safe_globals(self.safe_globals)
+
+    def __exit__(self, *exc: Any) -> None:
+        _marked[:] = [value for value in _marked if value not in self.safe_globals]
+
+
+class safe_globals(_safe_globals):
     """Allow classes and functions for a block (torch.serialization.safe_globals)."""
-    before = get_safe_globals()
-    add_safe_globals(safe_globals)
-    try:
-        yield
-    finally:
-        _marked[:] = before
+
+    __module__ = "impl.serialization"

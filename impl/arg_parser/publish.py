@@ -36,8 +36,14 @@ _SPARSE = (
 )
 _WITH_PARTS = _SPARSE.format("bool pin_memory=False, ", ", bool? is_coalesced=None")
 
+_SOFTMAX = ["Tensor input, int dim, dtype? dtype=None", "Tensor input, int dim, bool half_to_float"]
+
 # Parsed functions that the table does not list.
 _UNLISTED = {
+    "fake_quantize_per_tensor_affine": [
+        "Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max",
+        "Tensor input, float scale, int zero_point, int quant_min, int quant_max",
+    ],
     "frombuffer": [
         "object buffer, *, dtype dtype, int count=-1, int offset=0, bool requires_grad=False"
     ],
@@ -51,6 +57,16 @@ _UNLISTED = {
         f"object indices, object values, int[] size, {_WITH_PARTS}",
         f"int[] size, {_SPARSE.format('', '')}",
     ],
+    "_sparse_sum": [
+        "Tensor input",
+        "Tensor input, *, dtype dtype",
+        "Tensor input, int[1] dim",
+        "Tensor input, int[1] dim, *, dtype dtype",
+    ],
+    "sparse.addmm": ["Tensor input, Tensor mat1, Tensor mat2, *, Number beta=1, Number alpha=1"],
+    "sparse.log_softmax": _SOFTMAX,
+    "sparse.mm": ["Tensor sparse, Tensor dense", "Tensor sparse, Tensor dense, str reduce"],
+    "sparse.softmax": _SOFTMAX,
     **{name: [""] for name in _READS_NOTHING},
 }
 
@@ -59,6 +75,14 @@ HIDDEN = ("_VF", "_nn")
 
 METHODS = ("Tensor", "_Tensor")
 """Prefixes of methods; the second is that of methods whose calls the suite does not draw."""
+
+TITLE_PREFIXES = {
+    "fft": "fft_",
+    "linalg": "linalg_",
+    "sparse": "_sparse_",
+    "special": "special_",
+}
+"""How the names of the functions of a namespace begin in torch's messages."""
 
 TITLES = {"logsigmoid": "log_sigmoid", "_parse_to": "to"}
 """The names in torch's messages of functions that are called otherwise."""
@@ -91,7 +115,7 @@ def publish(namespaces: dict) -> None:
         call = call or getattr(owner, short, None)
         if call is None:
             continue
-        title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
+        title = TITLE_PREFIXES.get(prefix, "") + short
         title = TITLES.get(title, title)
         public = parsed(call, title, texts, method=owner is Tensor)
         public.__name__ = short if owner is Tensor else title

@@ -16,6 +16,8 @@ _WITH_MODULES = (
     "TorchScript models, which are themselves deprecated, and does nothing in eager mode. Use "
     "with_stack=True, which records nn.Module events for eager models."
 )
+_WITHOUT_CPU = "Device-only events supported only with Kineto (use_kineto=True)"
+_NO_ACTIVITIES = "No activities specified for the profiler"
 
 
 class record_function(ContextDecorator):
@@ -79,10 +81,19 @@ class profile:
         enabled: bool = True,
         *,
         use_device: str | None = None,
-        use_cpu: bool = True,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
         with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Any = None,
         post_processing_timeout_s: float | None = None,
-        **options: Any,
+        activity_filters: Any = None,
+        _profiler_extensions: Any = None,
     ) -> None:
         self.enabled = enabled
         self.entered = self._done = False
@@ -91,7 +102,7 @@ class profile:
         if with_modules:
             warn(_WITH_MODULES, FutureWarning)
         if not use_cpu:
-            raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+            raise AssertionError(_NO_ACTIVITIES if use_kineto else _WITHOUT_CPU)
         if use_device in ("cuda", "xpu"):
             name = use_device.upper()
             told = f"{name} is not available, disabling {name} profiling"

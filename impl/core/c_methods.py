@@ -1,11 +1,13 @@
-"""Methods that are functions of C in torch (METH_NOARGS, METH_O): their arguments have no names.
+"""Methods that are in C in torch (METH_NOARGS, METH_O): their arguments have no names.
 
-A class whose methods belong to a base class in C names it as `_c_class`.
+A class whose methods belong to a base class in C names it as `_c_class`. Functions have a name of
+their own there.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import NoReturn
 
 
 def without_arguments(method):
@@ -14,7 +16,7 @@ def without_arguments(method):
     @functools.wraps(method)
     def called(self, *given, **named):
         if given or named:
-            _refuse(self, method, given, named, "no arguments")
+            _refuse(_name_of(self, method), given, named, "no arguments")
         return method(self)
 
     return called
@@ -26,13 +28,32 @@ def of_one_argument(method):
     @functools.wraps(method)
     def called(self, *given, **named):
         if named or len(given) != 1:
-            _refuse(self, method, given, named, "exactly one argument")
+            _refuse(_name_of(self, method), given, named, "exactly one argument")
         return method(self, *given)
 
     return called
 
 
-def _refuse(self, method, given, named, taken: str) -> None:
-    words = "no keyword arguments" if named else f"{taken} ({len(given)} given)"
+def function_of_one_argument(name: str):
+    """Decorator for a function of one argument, which refuses others in CPython's words."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def called(*given, **named):
+            if named or len(given) != 1:
+                _refuse(name, given, named, "exactly one argument")
+            return function(*given)
+
+        return called
+
+    return decorate
+
+
+def _name_of(self, method) -> str:
     owner = getattr(type(self), "_c_class", type(self).__name__)
-    raise TypeError(f"{owner}.{method.__name__}() takes {words}")
+    return f"{owner}.{method.__name__}"
+
+
+def _refuse(name: str, given, named, taken: str) -> NoReturn:
+    words = "no keyword arguments" if named else f"{taken} ({len(given)} given)"
+    raise TypeError(f"{name}() takes {words}")

@@ -8,12 +8,12 @@ import ml_dtypes
 import numpy as np
 
 from impl.core.c_methods import without_arguments
-from impl.core.named_types import NamedType
+from impl.core.named_types import FinalType
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 
-class dtype(metaclass=NamedType):
+class dtype(metaclass=FinalType):
     """An element type, printed as torch prints it (`torch.float32`)."""
 
     __module__ = "impl"
@@ -60,18 +60,20 @@ class dtype(metaclass=NamedType):
         return self.name  # a global of the public module
 
 
-bool_ = dtype("bool", np.bool_, BOOL, "Bool", "bool")
-uint8 = dtype("uint8", np.uint8, INTEGRAL, "Byte", "unsigned char")
-int8 = dtype("int8", np.int8, INTEGRAL, "Char", "signed char")
-int16 = dtype("int16", np.int16, INTEGRAL, "Short", "short int")
-int32 = dtype("int32", np.int32, INTEGRAL, "Int", "int")
-int64 = dtype("int64", np.int64, INTEGRAL, "Long", "long int")
-float16 = dtype("float16", np.float16, FLOATING, "Half", "c10::Half")
-bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16", "c10::BFloat16")
-float32 = dtype("float32", np.float32, FLOATING, "Float", "float")
-float64 = dtype("float64", np.float64, FLOATING, "Double", "double")
-complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat", "c10::complex<float>")
-complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble", "c10::complex<double>")
+bool_ = dtype._make("bool", np.bool_, BOOL, "Bool", "bool")
+uint8 = dtype._make("uint8", np.uint8, INTEGRAL, "Byte", "unsigned char")
+int8 = dtype._make("int8", np.int8, INTEGRAL, "Char", "signed char")
+int16 = dtype._make("int16", np.int16, INTEGRAL, "Short", "short int")
+int32 = dtype._make("int32", np.int32, INTEGRAL, "Int", "int")
+int64 = dtype._make("int64", np.int64, INTEGRAL, "Long", "long int")
+float16 = dtype._make("float16", np.float16, FLOATING, "Half", "c10::Half")
+bfloat16 = dtype._make("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16", "c10::BFloat16")
+float32 = dtype._make("float32", np.float32, FLOATING, "Float", "float")
+float64 = dtype._make("float64", np.float64, FLOATING, "Double", "double")
+complex64 = dtype._make("complex64", np.complex64, COMPLEX, "ComplexFloat", "c10::complex<float>")
+complex128 = dtype._make(
+    "complex128", np.complex128, COMPLEX, "ComplexDouble", "c10::complex<double>"
+)
 
 ALL: tuple[dtype, ...] = (
     bool_,

@@ -163,6 +163,9 @@ class no_grad(_NoParamDecoratorContextManager):
 
     wanted = False
 
+    def __init__(self) -> None:  # which takes no None, unlike that of `enable_grad`
+        self.prev = False
+
 
 class enable_grad(_NoParamDecoratorContextManager):
     """Operators record nodes within the block, also inside `no_grad` (torch.enable_grad)."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.named_types import NamedType
+from impl.core.named_types import FinalType
 from impl.core.strides import element_strides, empty_strided, row_major, without_elements
 
 
-class layout(metaclass=NamedType):
+class layout(metaclass=FinalType):
     """The layout of a tensor (torch.layout): `torch.strided`, or `torch.sparse_coo`."""
 
     __module__ = "impl"
@@ -20,7 +20,7 @@ class layout(metaclass=NamedType):
         return f"torch.{self._name}"
 
 
-class memory_format(metaclass=NamedType):
+class memory_format(metaclass=FinalType):
     """The strides of a copy (torch.memory_format): row-major, preserved, or channels innermost."""
 
     __module__ = "impl"
@@ -75,12 +75,12 @@ class memory_format(metaclass=NamedType):
         return True
 
 
-strided = layout("strided")
-sparse_coo = layout("sparse_coo")
-contiguous_format = memory_format("contiguous_format")
-preserve_format = memory_format("preserve_format")
-channels_last = memory_format("channels_last", 4)
-channels_last_3d = memory_format("channels_last_3d", 5)
+strided = layout._make("strided")
+sparse_coo = layout._make("sparse_coo")
+contiguous_format = memory_format._make("contiguous_format")
+preserve_format = memory_format._make("preserve_format")
+channels_last = memory_format._make("channels_last", 4)
+channels_last_3d = memory_format._make("channels_last_3d", 5)
 
 
 def suggested(shape, strides) -> memory_format:

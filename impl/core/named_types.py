@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the name of such a type has no module
 
 
@@ -23,11 +25,33 @@ class NamedType(type):
         return cls.__qualname__
 
 
+class FinalType(NamedType):
+    """The metaclass of a class that programs can neither call nor derive from, whose instances
+    `_make` makes."""
+
+    def __new__(cls, name: str, bases: tuple, body: dict, module: str = "torch") -> Any:
+        for base in bases:
+            if isinstance(base, FinalType):
+                raise TypeError(f"type '{_full_name(base)}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, body, module)
+
+    def __call__(cls, *args, **named):
+        """Raises TypeError."""
+        raise TypeError(f"cannot create '{_full_name(cls)}' instances")
+
+    def _make(cls, *args):
+        return super().__call__(*args)
+
+
+def _full_name(kind: type) -> str:
+    return type.__dict__["__name__"].__get__(kind)
+
+
 def type_name(value) -> str:
     """The name of a value's type in C, as messages show it: `int`, `numpy.int64`, `torch.Size`."""
     kind = type(value)
     if isinstance(kind, NamedType):
-        return type.__dict__["__name__"].__get__(kind)
+        return _full_name(kind)
     if kind.__module__ == "builtins" or kind.__flags__ & _HEAP_TYPE:
         return kind.__name__
     return f"{kind.__module__}.{kind.__name__}"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from typing import Any, NoReturn
 
 from impl.core.named_types import NamedType
 
 RETURN_TYPES: dict[str, type] = {}  # by name, each also as NAME_out
+
+
+_MISSING = object()
 
 
 class _Field:
@@ -25,6 +30,11 @@ class _Field:
         return f"<member '{self._name}' of '{self._owner}' objects>"
 
 
+def _refuse_arguments(*given, **named) -> None:
+    """Raise the TypeError of a class of CPython's own for arguments that suit none of them."""
+    time.struct_time(*itertools.takewhile(lambda value: value is not _MISSING, given), **named)
+
+
 def return_type(name: str, *fields: str) -> Any:
     """The class of an operator's named results, which is made from a sequence of the values.
 
@@ -36,17 +46,18 @@ def return_type(name: str, *fields: str) -> Any:
 
 
 def _made(name: str, fields: tuple[str, ...]) -> Any:
-    shown = f"torch.return_types.{name}"
+    shown, count = f"torch.return_types.{name}", len(fields)
 
-    def __new__(cls, sequence, dict=None):
+    def __new__(cls, sequence=_MISSING, dict=_MISSING, *more, **named):
+        if more or named:
+            _refuse_arguments(sequence, dict, *more, **named)
         try:
             values = tuple(sequence)
         except TypeError:
-            raise TypeError("constructor requires a sequence") from None
-        if len(values) != len(fields):
-            raise TypeError(
-                f"{shown}() takes a {len(fields)}-sequence ({len(values)}-sequence given)"
-            )
+            _refuse_arguments(sequence)
+            raise
+        if len(values) != count:
+            raise TypeError(f"{shown}() takes a {count}-sequence ({len(values)}-sequence given)")
         return tuple.__new__(cls, values)
 
     def __repr__(self):
@@ -65,7 +76,7 @@ def _made(name: str, fields: tuple[str, ...]) -> Any:
     body: dict[str, Any] = {f.__name__: f for f in (__new__, __repr__, __reduce__, __getattr__)}
     body |= {field: _Field(shown, field, i) for i, field in enumerate(fields)}
     body["__init_subclass__"] = classmethod(__init_subclass__)
-    counts = {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
+    counts = {"n_fields": count, "n_sequence_fields": count, "n_unnamed_fields": 0}
     body |= {"__slots__": (), "__match_args__": fields, "__module__": "impl.return_types", **counts}
     body["__qualname__"] = name
     made = RETURN_TYPES[name] = NamedType(name, (tuple,), body, module="torch.return_types")

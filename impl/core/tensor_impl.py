@@ -46,6 +46,14 @@ class TensorBase:
     _strides: Any
     _view: Any
 
+    def __new__(cls, *args, **named):
+        """Raises RuntimeError for the class itself, which has no instances."""
+        if cls is TensorBase:
+            raise RuntimeError(
+                "Cannot directly construct TensorBase; subclass it and then construct that"
+            )
+        return super().__new__(cls)
+
     _offset = 0
     _torch_name = "torch._C.TensorBase"
     _name: str | None = None  # the `name` argument of Variable

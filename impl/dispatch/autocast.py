@@ -19,6 +19,7 @@ from impl.core import dtypes
 from impl.core.devices import device
 from impl.core.dtypes import FLOATING, bfloat16, dtype, float16, float32, float64
 from impl.core.meta_arrays import MetaArray
+from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.warning import warn
 from impl.dispatch.facts import CastPolicy
@@ -264,8 +265,13 @@ class autocast:
 def is_autocast_available(device_type: str) -> bool:
     """Whether there could be autocast on a device of that type (torch.amp.is_autocast_available).
 
-    Raises RuntimeError for an unknown one.
+    Raises RuntimeError for an unknown one, TypeError for anything but a string.
     """
+    if not isinstance(device_type, str):
+        raise TypeError(
+            "_is_autocast_available(): argument 'device_type' (position 1) must be str, not "
+            f"{type_name(device_type)}"
+        )
     return device(device_type).type in _KINDS
 
 

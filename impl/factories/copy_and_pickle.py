@@ -154,7 +154,7 @@ def _parts(self: Tensor) -> tuple:
     if self.is_meta:
         parts = (self.dtype, tuple(self._raw.shape), self.stride(), requires_grad(self))
         return _rebuild_meta_tensor_no_storage, parts
-    memory = TypedStorage(wrap_storage=self.untyped_storage().sharing(), dtype=self.dtype)
+    memory = TypedStorage._of(self.untyped_storage().sharing(), self.dtype)
     shape, strides, offset = geometry(self)
     arguments: tuple = (memory, offset, tuple(shape), strides, requires_grad(self), OrderedDict())
     bits = dict(zip(("conj", "neg"), conj_neg_bits(self), strict=True))
@@ -165,7 +165,7 @@ def _parts(self: Tensor) -> tuple:
 def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn of each hook of a tensor that is going to be pickled, unless the hook is marked as
     `torch.utils.hooks.unserializable_hook`."""
-    for hook in (tensor._hooks or {}).values():
+    for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "

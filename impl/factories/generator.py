@@ -326,10 +326,12 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices=None, enabled=True, device_type=None) -> Iterator[None]:
+def fork_rng(
+    devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type=None
+) -> Iterator[None]:
     """Restore the default generator's state at the end of the block (torch.random.fork_rng).
 
-    Raises AssertionError for devices, since none exist; `device_type` has no effect.
+    Raises AssertionError for devices, since none exist; the last parameters have no effect.
     """
     if devices is not None and list(devices):
         raise AssertionError("Torch not compiled with CUDA enabled")

@@ -9,13 +9,13 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.c_methods import of_one_argument, without_arguments
-from impl.core.devices import CPU, META, device
+from impl.core.devices import CPU, META, check_device, device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.meta_arrays import is_meta
-from impl.core.named_types import NamedType
-from impl.core.registry import method_of
+from impl.core.registry import C, method_of
 from impl.core.storage import Storage
 from impl.core.warning import warn_once_of_python
+from impl.factories.storage_arguments import check_typed, is_size
 from impl.kernels.casting import storable
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
@@ -253,20 +253,36 @@ class UntypedStorage(Storage, metaclass=_UntypedType, module="torch.storage"):
 
 
 class TypedStorage:
-    """A storage read as elements of one dtype (torch.TypedStorage, deprecated)."""
+    """A storage read as elements of one dtype (torch.TypedStorage, deprecated).
+
+    Raises RuntimeError and TypeError as `check_typed`, and TypeError for elements that are no
+    numbers.
+    """
 
     __module__ = "impl.storage"
 
+    def __new__(cls, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
+        return super().__new__(cls)
+
     def __init__(
-        self, source: Any = 0, *, wrap_storage: Storage | None = None, dtype: dtype | None = None
+        self, *args, wrap_storage: Any = None, dtype: Any = None, device=None, _internal=False
     ) -> None:
+        if not _internal:
+            warn_once_of_python(_DEPRECATED)
+        check_typed(args, wrap_storage, dtype, device)
+        check_device(device)
         self.dtype = dtype or dtypes.get_default_dtype()
         if wrap_storage is not None:
             self._untyped = wrap_storage
-            return
-        kind = self.dtype.numpy
-        whole = isinstance(source, int)
-        self._untyped = Storage(np.zeros(source, kind) if whole else np.array(source).astype(kind))
+        elif args and not is_size(args[0]):
+            self._untyped = C.tensor(args[0], dtype=self.dtype).untyped_storage()
+        else:
+            self._untyped = Storage(np.zeros(args[0] if args else 0, self.dtype.numpy))
+
+    @staticmethod
+    def _of(untyped: Storage, dtype: dtype) -> TypedStorage:
+        """A storage over another, without the warning that the class is deprecated."""
+        return TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
 
     @property
     def _elements(self) -> np.ndarray:
@@ -340,7 +356,7 @@ class TypedStorage:
 
     def clone(self) -> TypedStorage:
         """A copy with memory of its own."""
-        return TypedStorage(wrap_storage=self._untyped.clone(), dtype=self.dtype)  # type: ignore[attr-defined]
+        return self._of(self._untyped.clone(), self.dtype)  # type: ignore[attr-defined]
 
     __copy__ = clone
 
@@ -351,7 +367,7 @@ class TypedStorage:
     def _to(self, kind: dtype) -> TypedStorage:
         if kind is self.dtype:
             return self
-        return TypedStorage(wrap_storage=Storage(self._elements.astype(kind.numpy)), dtype=kind)
+        return self._of(Storage(self._elements.astype(kind.numpy)), kind)
 
     def __eq__(self, other) -> bool:
         return isinstance(other, TypedStorage) and self._untyped == other._untyped
@@ -371,31 +387,10 @@ for _name, _target in {
     setattr(TypedStorage, _name, lambda self, kind=_target: self._to(kind))
 
 
-class _LegacyStorageType(NamedType):
-    """`torch.FloatStorage` and its like: callable, and the class of the storages of one dtype."""
-
-    dtype: dtype
-
-    def __call__(cls, source: Any = 0) -> TypedStorage:
-        return TypedStorage(source, dtype=cls.dtype)
-
-    def __instancecheck__(cls, instance) -> bool:
-        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
-
-
-def _legacy(kind: dtype) -> _LegacyStorageType:
-    name = f"{kind.legacy}Storage"
-    body = {"dtype": kind, "__module__": "impl", "__qualname__": name}
-    return _LegacyStorageType(name, (), body)
-
-
-LEGACY_STORAGES = {f"{d.legacy}Storage": _legacy(d) for d in dtypes.ALL}
-
-
 @method_of(Tensor)
 @asking
 def _typed_storage(self) -> TypedStorage:
-    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=BY_NUMPY[self._raw.dtype])
+    return TypedStorage._of(self.untyped_storage(), BY_NUMPY[self._raw.dtype])
 
 
 @method_of(Tensor)
@@ -403,9 +398,3 @@ def storage(self) -> TypedStorage:
     """The memory as elements of the tensor's dtype (torch.Tensor.storage, deprecated)."""
     warn_once_of_python(_DEPRECATED)
     return self._typed_storage()
-
-
-@method_of(Tensor)
-def storage_type(self) -> type:
-    """The legacy class of the storage (torch.Tensor.storage_type)."""
-    return LEGACY_STORAGES[f"{BY_NUMPY[self._raw.dtype].legacy}Storage"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -159,6 +161,9 @@ def _read_dtype(name: str, value) -> dtype:
     return value
 
 
+_NOT_GIVEN = object()
+
+
 class finfo(_Limits):
     """The limits of a floating dtype, by default the default one (torch.finfo).
 
@@ -167,8 +172,8 @@ class finfo(_Limits):
 
     __module__ = "impl"
 
-    def __init__(self, type: dtype | None = None) -> None:
-        d = dtypes.get_default_dtype() if type is None else _read_dtype("finfo", type)
+    def __init__(self, type: Any = _NOT_GIVEN) -> None:
+        d = dtypes.get_default_dtype() if type is _NOT_GIVEN else _read_dtype("finfo", type)
         if d.category < FLOATING:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "

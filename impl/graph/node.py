@@ -16,6 +16,12 @@ from impl.graph.input_metadata import InputMetadata, shape_and_dtype, tensor_met
 # How the other attributes begin that `dir` lists.
 _SHOWN = ("__", "_saved_", "_raw_saved_", "_input_metadata", "_sequence_nr", "_forward_cls")
 
+_ABSTRACT = (
+    *("_input_metadata", "_register_hook_dict", "_sequence_nr", "metadata", "name"),
+    *("next_functions", "register_hook", "register_prehook"),
+)
+"""The methods that torch.autograd.graph.Node leaves to the classes of nodes."""
+
 next_sequence = itertools.count().__next__
 RUNS_FIRST = (1 << 64) - 1
 """The sequence number of leaves, and of nodes that only raise: the largest."""
@@ -188,3 +194,7 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+# Of this class alone there are no instances. Without ABCMeta `isinstance` stays fast.
+Node.__abstractmethods__ = frozenset(_ABSTRACT)  # type: ignore[attr-defined]

@@ -66,18 +66,13 @@ def _defined(qualname: str) -> OperatorEntry:
 # -- definitions ----------------------------------------------------------------------------------
 
 
-def define(qualname: Any, schema: str, *args: Any, **named: Any) -> Any:
-    """Define an operator: `define("ns::name", "(Tensor x) -> Tensor", lib=None, tags=())`.
+@functools.singledispatch
+def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any = ()) -> Any:
+    """Define an operator: `define("ns::name", "(Tensor x) -> Tensor")` (torch.library.define).
 
     `define(lib, schema, alias_analysis="")` is a decorator that also registers a composite kernel.
     Raises ValueError for a name or a schema of another form.
     """
-    if isinstance(qualname, Library):
-        return _define_with(qualname, schema, *args, **named)
-    return _define(qualname, schema, *args, **named)
-
-
-def _define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
     if not isinstance(qualname, str):
         raise ValueError(
             "define(qualname, schema): expected qualname to be instance of str, got "
@@ -92,7 +87,8 @@ def _define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any
     _library(space, lib).define(name + schema, tags=tags)
 
 
-def _define_with(lib: Library, schema: str, alias_analysis: str = "") -> Callable:
+@define.register
+def _(lib: Library, schema: str, alias_analysis: str = "") -> Callable:
     def register(function: Callable) -> Callable:
         lib.impl(lib.define(schema, alias_analysis), function)
         return function
@@ -100,14 +96,13 @@ def _define_with(lib: Library, schema: str, alias_analysis: str = "") -> Callabl
     return register
 
 
+@functools.singledispatch
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
     """Register a kernel: `impl("ns::name", types, func)`; without `func`, a decorator.
 
     `types` names device types, "default" for all of them, or dispatch keys. `impl(lib, name,
     dispatch_key="")` is a decorator that registers with a library.
     """
-    if isinstance(qualname, Library):
-        return _impl_with(qualname, types, func or "")
     found = dict.fromkeys(keys.key_of(t) for t in ([types] if isinstance(types, str) else types))
 
     def register(function: Callable) -> None:
@@ -119,7 +114,8 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
     return register if func is None else register(func)
 
 
-def _impl_with(lib: Library, name: str, dispatch_key: str) -> Callable:
+@impl.register
+def _(lib: Library, name: str, dispatch_key: str = "") -> Callable:
     def register(function: Callable) -> Callable:
         lib.impl(name, function, dispatch_key)
         return function

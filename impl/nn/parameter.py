@@ -53,8 +53,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
             data = new(np.empty(0, get_default_dtype().numpy))
         if overrides(data) or type(data) not in PLAIN | SILENT:
             return _marked(data, requires_grad)
-        check_bool("_make_subclass", "require_grad", 3, requires_grad)
         source = _unseen_alias(data) if STATE.dispatch_modes else data.detach()
+        check_bool("_make_subclass", "require_grad", 3, requires_grad)
         if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
         if requires_grad and source.dtype.category < FLOATING:
@@ -318,6 +318,7 @@ def is_lazy(param) -> bool:
 
 def _without_value(cls, requires_grad: bool, device, dtype):
     kind = C.empty(0, device=device, dtype=dtype).dtype
+    check_bool("_make_subclass", "require_grad", 3, requires_grad)
     if requires_grad and kind.category < FLOATING:
         raise RuntimeError(messages.ONLY_FLOATING)
     result = blank(cls)

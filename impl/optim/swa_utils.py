@@ -105,7 +105,9 @@ class AveragedModel(Module):
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
         self.module = copy.deepcopy(model)
-        self.register_buffer("n_averaged", tensor(0, dtype=int64))
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", tensor(0, dtype=int64, device=device))
         self.avg_fn, self.multi_avg_fn = avg_fn, multi_avg_fn
         self.use_buffers = use_buffers
 

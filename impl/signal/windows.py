@@ -216,28 +216,103 @@ def general_cosine(
     return (weights.unsqueeze(-1) * C.cos(order.unsqueeze(-1) * at)).sum(0)
 
 
-def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
+def general_hamming(
+    M: int,
+    *,
+    alpha: float = 0.54,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A raised cosine whose mean is `alpha` (torch.signal.windows.general_hamming)."""
-    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
+    return general_cosine(
+        M,
+        a=[alpha, 1.0 - alpha],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
-def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+def hamming(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The raised cosine whose first side lobe is lowest (torch.signal.windows.hamming)."""
-    return general_hamming(M, sym=sym, **options)
+    return general_hamming(
+        M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
-def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+def hann(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The raised cosine with zeros at its ends (torch.signal.windows.hann)."""
-    return general_hamming(M, alpha=0.5, sym=sym, **options)
+    return general_hamming(
+        M,
+        alpha=0.5,
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
-def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+def blackman(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A sum of three cosines (torch.signal.windows.blackman)."""
-    _checked("blackman", M, options.get("dtype"), options.get("layout", strided))
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
+    _checked("blackman", M, dtype, layout)
+    return general_cosine(
+        M,
+        a=[0.42, 0.5, 0.08],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
-def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+def nuttall(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The sum of four cosines of the lowest side lobes (torch.signal.windows.nuttall)."""
     weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
-    return general_cosine(M, a=weights, sym=sym, **options)
+    return general_cosine(
+        M,
+        a=weights,
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )

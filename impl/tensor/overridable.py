@@ -67,8 +67,8 @@ def overridable(*relevant: str, by_name: bool = False):
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether a mode is active, or the class of one of the arguments takes functions over
-    (torch.overrides.has_torch_function)."""
+    """Whether a mode is active, or the class of one of the arguments takes functions
+    over."""
     if STATE.function_modes:
         return True
     return STATE.torch_function and any(map(overrides, relevant_args))

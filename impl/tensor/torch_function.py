@@ -43,7 +43,11 @@ _NO_SUBCLASS = (
 
 
 class DisableTorchFunctionSubclass:
-    """While it is entered, no class is asked (torch._C.DisableTorchFunctionSubclass)."""
+    """While it is entered, no class is asked (torch._C.DisableTorchFunctionSubclass). Arguments
+    are without effect."""
+
+    def __init__(self, *args, **named) -> None:
+        pass
 
     def __enter__(self) -> None:
         self._before = STATE.torch_function

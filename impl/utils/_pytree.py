@@ -86,12 +86,24 @@ def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[Iterable[Any], Context]],
     unflatten_fn: Callable[[Iterable[Any], Context], Any],
-    **options: Any,
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: ToDumpableContextFn | None = None,
+    from_dumpable_context: FromDumpableContextFn | None = None,
+    flatten_with_keys_fn: Callable | None = None,
 ) -> None:
     """Make a class a type of containers. Raises ValueError if it is one already."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    register(cls, flatten_fn, unflatten_fn, **options)
+    register(
+        cls,
+        flatten_fn,
+        unflatten_fn,
+        serialized_type_name=serialized_type_name,
+        to_dumpable_context=to_dumpable_context,
+        from_dumpable_context=from_dumpable_context,
+        flatten_with_keys_fn=flatten_with_keys_fn,
+    )
 
 
 def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
@@ -102,7 +114,12 @@ def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:
 
 def tree_is_leaf(tree: PyTree, is_leaf: _IsLeaf = None) -> bool:
     """Whether a value is a leaf: no container, or one that `is_leaf` accepts."""
-    return (is_leaf is not None and is_leaf(tree)) or node_of(tree) is None
+    return _node_unless_leaf(tree, is_leaf) is None
+
+
+def _node_unless_leaf(value: Any, is_leaf: _IsLeaf) -> Any:
+    """The type of container of a value; None for a leaf."""
+    return None if is_leaf is not None and is_leaf(value) else node_of(value)
 
 
 def tree_flatten(tree: PyTree, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -113,8 +130,8 @@ def tree_flatten(tree: PyTree, is_leaf: _IsLeaf = None) -> tuple[list[Any], Tree
 
 def _structure(value: Any, is_leaf: _IsLeaf, leaves: list[Any]) -> TreeSpec:
     """The structure of a tree, whose leaves are added to the list."""
-    node = node_of(value)
-    if node is None or (is_leaf is not None and is_leaf(value)):
+    node = _node_unless_leaf(value, is_leaf)
+    if node is None:
         leaves.append(value)
         return treespec_leaf()
     parts, context = node.flatten_fn(value)
@@ -136,8 +153,8 @@ def tree_unflatten(leaves: Any, treespec: TreeSpec) -> PyTree:
 
 def tree_iter(tree: PyTree, is_leaf: _IsLeaf = None) -> Iterator[Any]:
     """The leaves of a tree, one by one."""
-    node = node_of(tree)
-    if node is None or (is_leaf is not None and is_leaf(tree)):
+    node = _node_unless_leaf(tree, is_leaf)
+    if node is None:
         yield tree
         return
     for part in node.flatten_fn(tree)[0]:
@@ -199,17 +216,17 @@ def map_only(kinds: Any, /) -> Callable[[Callable], Callable]:
 
 
 def tree_map_only(
-    kinds: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: _IsLeaf = None
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: _IsLeaf = None
 ) -> PyTree:
     """As `tree_map`, for the leaves of some types, or those that a function accepts."""
-    return tree_map(map_only(kinds)(func), tree, is_leaf=is_leaf)
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(
-    kinds: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: _IsLeaf = None
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: _IsLeaf = None
 ) -> PyTree:
     """As `tree_map_`, for the leaves of some types, or those that a function accepts."""
-    return tree_map_(map_only(kinds)(func), tree, is_leaf=is_leaf)
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None) -> bool:
@@ -223,17 +240,17 @@ def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None)
 
 
 def tree_any_only(
-    kinds: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None
 ) -> bool:
     """Whether a function accepts any leaf of some types."""
-    return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, kinds))
+    return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
 def tree_all_only(
-    kinds: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: _IsLeaf = None
 ) -> bool:
     """Whether a function accepts every leaf of some types."""
-    return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, kinds))
+    return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
 # -- with paths: the keys from the root to a leaf -------------------------------------------------
@@ -242,7 +259,8 @@ def tree_all_only(
 def tree_flatten_with_path(tree: PyTree, is_leaf: _IsLeaf = None) -> tuple[list, TreeSpec]:
     """The paths and leaves of a tree, and its structure. Raises ValueError for a container without
     keys."""
-    return list(_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
+    spec = tree_structure(tree, is_leaf)
+    return list(_paths((), tree, is_leaf)), spec
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: _IsLeaf = None) -> list:
@@ -251,8 +269,8 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: _IsLeaf = None) -> list:
 
 
 def _paths(path: tuple, tree: PyTree, is_leaf: _IsLeaf) -> Iterator[tuple[tuple, Any]]:
-    node = node_of(tree)
-    if node is None or (is_leaf is not None and is_leaf(tree)):
+    node = _node_unless_leaf(tree, is_leaf or None)
+    if node is None:
         yield path, tree
         return
     if node.flatten_with_keys_fn is None:

@@ -21,7 +21,8 @@ class _Star(str):
 
 def treespec_pprint(treespec: TreeSpec) -> str:
     """The tree, with stars for leaves."""
-    return repr(treespec.unflatten([_Star("*")] * treespec.num_leaves))
+    stars = [_Star("*")] * treespec.num_leaves
+    return repr(treespec.unflatten(stars))
 
 
 def _check_protocol(protocol: Any) -> None:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+from impl.core.method_names import owns_methods_of
 from impl.core.registry import C
 from impl.distributions.constraints.constraint import Constraint, require, require_dim
 from impl.tensor.tensor import Tensor
@@ -59,6 +60,7 @@ class _IndependentConstraint(_Derived):
         return f"{name}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
+@owns_methods_of(_Derived)
 class MixtureSameFamilyConstraint(_Derived):
     """The values that all components of a mixture can take
     (torch.distributions.constraints.MixtureSameFamilyConstraint).
@@ -121,6 +123,7 @@ class _Cat(_Sequence):
         return C.cat(parts, self.dim)
 
 
+@owns_methods_of(_Sequence)
 class _Stack(_Sequence):
     """Tensors stacked along `dim` from one part of each constraint."""
 

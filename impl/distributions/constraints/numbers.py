@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from impl.core.method_names import owns_methods_of
 from impl.distributions.constraints.constraint import Constraint
 
 
@@ -50,6 +51,7 @@ class _BoundedTwice(_Bounded):
         self.upper_bound = upper_bound
 
 
+@owns_methods_of(_BoundedTwice)
 class _IntegerInterval(_BoundedTwice):
     """The integers of the closed interval [`lower_bound`, `upper_bound`]."""
 
@@ -59,6 +61,7 @@ class _IntegerInterval(_BoundedTwice):
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
+@owns_methods_of(_BoundedAbove)
 class _IntegerLessThan(_BoundedAbove):
     """The integers up to `upper_bound`, which is among them."""
 
@@ -68,6 +71,7 @@ class _IntegerLessThan(_BoundedAbove):
         return (value % 1 == 0) & (value <= self.upper_bound)
 
 
+@owns_methods_of(_BoundedBelow)
 class _IntegerGreaterThan(_BoundedBelow):
     """The integers from `lower_bound`, which is among them, on."""
 
@@ -84,6 +88,7 @@ class _Real(Constraint):
         return value == value
 
 
+@owns_methods_of(_BoundedBelow)
 class _GreaterThan(_BoundedBelow):
     """The open half line above `lower_bound`."""
 
@@ -91,6 +96,7 @@ class _GreaterThan(_BoundedBelow):
         return self.lower_bound < value
 
 
+@owns_methods_of(_BoundedBelow)
 class _GreaterThanEq(_BoundedBelow):
     """The closed half line from `lower_bound` on."""
 
@@ -98,6 +104,7 @@ class _GreaterThanEq(_BoundedBelow):
         return self.lower_bound <= value
 
 
+@owns_methods_of(_BoundedAbove)
 class _LessThan(_BoundedAbove):
     """The open half line below `upper_bound`."""
 
@@ -105,6 +112,7 @@ class _LessThan(_BoundedAbove):
         return value < self.upper_bound
 
 
+@owns_methods_of(_BoundedTwice)
 class _Interval(_BoundedTwice):
     """The closed interval [`lower_bound`, `upper_bound`]."""
 
@@ -112,6 +120,7 @@ class _Interval(_BoundedTwice):
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
+@owns_methods_of(_BoundedTwice)
 class _HalfOpenInterval(_BoundedTwice):
     """The interval [`lower_bound`, `upper_bound`), without its upper end."""
 

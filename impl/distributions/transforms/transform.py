@@ -226,8 +226,10 @@ class ComposeTransform(Transform):
     """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
+        if cache_size:
+            parts = [part.with_cache(cache_size) for part in parts]
         super().__init__(cache_size=cache_size)
-        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else parts
+        self.parts = parts
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts

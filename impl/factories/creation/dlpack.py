@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.named_types import type_name
 from impl.core.registry import method_of
 from impl.core.storage import Memory, address
 from impl.factories.creation.from_data import from_numpy
@@ -96,6 +97,10 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     return from_numpy(array)
 
 
-def to_dlpack(tensor: Tensor):
+def to_dlpack(data: Tensor):
     """A tensor as a DLPack capsule (torch.utils.dlpack.to_dlpack)."""
-    return tensor._array().__dlpack__()
+    if not isinstance(data, Tensor):
+        raise TypeError(
+            f"_to_dlpack(): argument 'data' (position 1) must be Tensor, not {type_name(data)}"
+        )
+    return data._array().__dlpack__()

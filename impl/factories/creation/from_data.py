@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.c_methods import function_of_one_argument
 from impl.core.devices import default_device, is_meta_device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.named_types import type_name
@@ -192,6 +193,7 @@ def check_buffer(size: int, item: int, count: int, offset: int) -> None:
 
 
 @publish
+@function_of_one_argument("torch._VariableFunctionsClass.from_numpy")
 def from_numpy(ndarray) -> Tensor:
     """A tensor over the memory of an array: writes on either side are seen on the other.
 

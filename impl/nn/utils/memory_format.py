@@ -10,11 +10,12 @@ from impl.nn.modules.module import Module
 
 def _convert(module: Module, kinds: tuple[type, ...], memory_format: Any) -> Module:
     """Convert the weights of layers of some kinds, in a module and those below it."""
-    for layer in module.modules():
-        if isinstance(layer, kinds):
-            weight: Any = layer.weight
-            data = weight.detach().clone(memory_format=memory_format)
-            weight.data = data.resize_(data.size(), memory_format=memory_format)
+    if isinstance(module, kinds):
+        weight: Any = module.weight
+        data = weight.detach().clone(memory_format=memory_format)
+        weight.data = data.resize_(data.size(), memory_format=memory_format)
+    for child in module.children():
+        _convert(child, kinds, memory_format)
     return module
 
 

@@ -94,7 +94,8 @@ def sparse_coo_tensor(
     if check_invariants is None:
         warn_once(_UNCHECKED)
     if values is None:
-        shape = tuple(size if indices is None else indices)
+        sizes = size if indices is None else indices
+        shape = (sizes,) if isinstance(sizes, int) else tuple(sizes)
         _check_not_negative(shape)
         kind = get_default_dtype() if dtype is None else dtype
         raw = SparseArray(np.zeros((len(shape), 0), np.int64), np.zeros(0, kind.numpy), shape, True)

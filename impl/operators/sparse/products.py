@@ -150,23 +150,24 @@ sparse_matmul.gradient(
 )
 
 
-def mm(mat1, mat2, reduce=None):
+def mm(sparse, dense, reduce=None):
     """The product of two matrices of which the first is sparse (torch.sparse.mm).
 
-    Its gradient has the indices of `mat1`; that of `mat2`, if dense, is dense. The product of two
-    sparse matrices is sparse.
+    Its gradient has the indices of `sparse`; that of `dense`, unless that is sparse, is dense. The
+    product of two sparse matrices is sparse.
     """
     if reduce is not None:
         raise NotImplementedError("sparse.mm with reduce")
-    if mat1.is_sparse and mat2.is_sparse:
-        return sparse_matmul(mat1, mat2)
-    if not mat1.is_sparse:
-        return dense_mm(mat1, mat2)
-    none = zeros(mat1.size(-2), mat2.size(-1), dtype=mat2.dtype)
-    return sparse_addmm(none, mat1, mat2, 0, 1)
+    if sparse.is_sparse and dense.is_sparse:
+        return sparse_matmul(sparse, dense)
+    if not sparse.is_sparse:
+        return dense_mm(sparse, dense)
+    none = zeros(sparse.size(-2), dense.size(-1), dtype=dense.dtype)
+    return sparse_addmm(none, sparse, dense, 0, 1)
 
 
-def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
-    """beta · mat + alpha · mat1 @ mat2, of which `mat1` is sparse (torch.sparse.addmm)."""
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """beta · input + alpha · mat1 @ mat2, of which `mat1` is sparse (torch.sparse.addmm)."""
     shape = (mat1.size(0), mat2.size(1))
-    return sparse_addmm(mat if mat.shape == shape else mat.expand(shape), mat1, mat2, beta, alpha)
+    base = input if input.shape == shape else input.expand(shape)
+    return sparse_addmm(base, mat1, mat2, beta, alpha)

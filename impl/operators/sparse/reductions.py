@@ -6,6 +6,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, WIDE
+from impl.core.registry import FUNCTIONS, C
 from impl.core.sparse_array import SparseArray
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import not_implemented
@@ -54,7 +55,15 @@ sum_over.gradient(self=lambda F, grad, self, dims: sum_over_backward(grad, self,
 
 
 def sum(input, dim=None, dtype=None):
-    """The sum over some dimensions, or all (torch.sparse.sum).
+    """The sum over some dimensions, or all (torch.sparse.sum); see `_sparse_sum`."""
+    dims = () if dim is None else (dim,)
+    return (
+        C._sparse_sum(input, *dims) if dtype is None else C._sparse_sum(input, *dims, dtype=dtype)
+    )
+
+
+def _sparse_sum(input, dim=None, dtype=None):
+    """The sum over some dimensions, or all (torch._sparse_sum).
 
     Sparse unless all sparse dimensions are summed over. The gradient has the indices of `input`.
     Raises RuntimeError for a dimension that is named twice.
@@ -65,6 +74,9 @@ def sum(input, dim=None, dtype=None):
         input = input.to(dtype)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     return sum_over(input, wrap_dims(dims, input.dim()) if dims else ())
+
+
+FUNCTIONS["_sparse_sum"] = _sparse_sum
 
 
 # -- softmax ------------------------------------------------------------------------------------
@@ -138,14 +150,22 @@ log_softmax_stored.gradient(
 )
 
 
-def softmax(input, dim, *, dtype=None):
-    """The softmax along a dimension of the stored elements (torch.sparse.softmax)."""
+def softmax(input, dim, *, dtype=None, half_to_float=False):
+    """The softmax along a dimension of the stored elements (torch.sparse.softmax). Raises
+    RuntimeError for `half_to_float`, which kernels of accelerators know."""
+    _check_conversion("softmax", half_to_float)
     return softmax_stored(_cast(input, dtype), wrap_dim(dim, input.dim()))
 
 
-def log_softmax(input, dim, *, dtype=None):
-    """The logarithm of `softmax` (torch.sparse.log_softmax)."""
+def log_softmax(input, dim, *, dtype=None, half_to_float=False):
+    """The logarithm of `softmax` (torch.sparse.log_softmax); raises as it does."""
+    _check_conversion("log_softmax", half_to_float)
     return log_softmax_stored(_cast(input, dtype), wrap_dim(dim, input.dim()))
+
+
+def _check_conversion(name: str, half_to_float: bool) -> None:
+    if half_to_float:
+        raise RuntimeError(f"{name}: with half to float conversion is not supported on cpu")
 
 
 def _cast(input, dtype):

@@ -193,8 +193,9 @@ def random_split(
 ) -> list[Subset[T]]:
     """Subsets of these lengths, or fractions of the whole, that do not overlap, at random
     (torch.utils.data.random_split). Raises ValueError for lengths with another sum."""
+    of_the_whole = math.isclose(sum(lengths), 1) and sum(lengths) <= 1
     total = len(dataset)  # type: ignore[arg-type]
-    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+    if of_the_whole:
         sizes = []
         for i, fraction in enumerate(lengths):
             if not 0 <= fraction <= 1:
