@@ -52,10 +52,11 @@ def _graphs(trace: Trace) -> dict[str, Any]:
     }
 
 
-def write_saved(path: Path, found: Mapping[str, tuple[Program, list[Any]]]) -> None:
-    """Write the saved tensors of programs, which are given by ID."""
+def write_saved(path: Path, found: Mapping[str, tuple[Program, list[Any] | None]]) -> None:
+    """Write the saved tensors of programs, which are given by ID; None stands for none."""
     content = {
-        name: [fingerprint(program), rows] for name, (program, rows) in sorted(found.items())
+        name: [fingerprint(program), rows if rows and any(rows) else None]
+        for name, (program, rows) in sorted(found.items())
     }
     text = json.dumps(content, separators=(",", ":"))
     path.write_bytes(lzma.compress(text.encode("ascii"), preset=9))
@@ -70,11 +71,21 @@ def _content(path: Path) -> dict[str, Any]:
 def recorded_saved(program: Program, version: str, device: str) -> list[Any] | None:
     """The saved tensors of a program by statement, on a version of torch.
 
-    None where they are not recorded, or not for the program's present code.
+    None where there are none, or none are recorded for the program's present code.
     """
+    return _entry(program, version, device)[1]
+
+
+def is_recorded(program: Program, version: str, device: str) -> bool:
+    """Whether the program's present code was run, be there saved tensors or not."""
+    return _entry(program, version, device)[0] is not None
+
+
+def _entry(program: Program, version: str, device: str) -> tuple[str | None, list[Any] | None]:
+    """The program's fingerprint and its saved tensors, or two times None."""
     folder = reference_folder("saved")
     path = folder / FILE.format(version=version, device=device) if folder else None
     if path is None or not path.exists():
-        return None
+        return None, None
     made_for, rows = _content(path).get(program.id, (None, None))
-    return rows if made_for == fingerprint(program) else None
+    return (made_for, rows) if made_for == fingerprint(program) else (None, None)
