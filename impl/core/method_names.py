@@ -1,7 +1,11 @@
-"""The qualified names of methods, which Python shows in errors for arguments: those of torch."""
+"""Names that Python shows in errors for arguments: those of torch."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from inspect import Parameter
 from types import FunctionType
 from typing import Any
 
@@ -43,5 +47,38 @@ def owns_methods_of(*bases: type):
                 if method not in vars(cls):
                     rename(cls, method, f"{cls.__name__}.{method}")
         return cls
+
+    return decorate
+
+
+def defined(source: str, qualified: str, names: dict[str, Any]) -> Callable[..., Any]:
+    """The function that a source text defines among these names, with its qualified name."""
+    exec(compile(source, __file__, "exec"), names)
+    function = names[qualified.rpartition(".")[2]]
+    function.__qualname__ = qualified
+    return function
+
+
+def hands_on(*keywords: str):
+    """Decorator for a function that hands its `**options` on, whose names these are: arguments that
+    it does not take are refused in CPython's words, as if it listed the options."""
+
+    def decorate(function):
+        own = inspect.signature(function).parameters.values()
+        taken = [
+            p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else None)
+            for p in own
+            if p.kind is not p.VAR_KEYWORD
+        ]
+        taken += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in keywords]
+        name = function.__name__
+        check = defined(f"def {name}{inspect.Signature(taken)}: pass", name, {})
+
+        @functools.wraps(function)
+        def call(*args, **named):
+            check(*args, **named)
+            return function(*args, **named)
+
+        return call
 
     return decorate

@@ -12,6 +12,7 @@ from typing import Any
 
 from impl.core.dtypes import float32, float64, get_default_dtype
 from impl.core.memory_formats import strided
+from impl.core.method_names import hands_on
 from impl.core.registry import C
 from impl.factories.creation import tensor
 from impl.tensor.tensor import Tensor
@@ -216,103 +217,36 @@ def general_cosine(
     return (weights.unsqueeze(-1) * C.cos(order.unsqueeze(-1) * at)).sum(0)
 
 
-def general_hamming(
-    M: int,
-    *,
-    alpha: float = 0.54,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+_keywords = hands_on("dtype", "layout", "device", "requires_grad")
+
+
+@_keywords
+def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
     """A raised cosine whose mean is `alpha` (torch.signal.windows.general_hamming)."""
-    return general_cosine(
-        M,
-        a=[alpha, 1.0 - alpha],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
-def hamming(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_keywords
+def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """The raised cosine whose first side lobe is lowest (torch.signal.windows.hamming)."""
-    return general_hamming(
-        M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return general_hamming(M, sym=sym, **options)
 
 
-def hann(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_keywords
+def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """The raised cosine with zeros at its ends (torch.signal.windows.hann)."""
-    return general_hamming(
-        M,
-        alpha=0.5,
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
-def blackman(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_keywords
+def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """A sum of three cosines (torch.signal.windows.blackman)."""
-    _checked("blackman", M, dtype, layout)
-    return general_cosine(
-        M,
-        a=[0.42, 0.5, 0.08],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    _checked("blackman", M, options.get("dtype"), options.get("layout", strided))
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
-def nuttall(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = strided,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_keywords
+def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """The sum of four cosines of the lowest side lobes (torch.signal.windows.nuttall)."""
     weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
-    return general_cosine(
-        M,
-        a=weights,
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_cosine(M, a=weights, sym=sym, **options)

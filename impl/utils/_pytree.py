@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, TypeAlias
 
+from impl.core.method_names import hands_on
 from impl.utils._pytree_nodes import SUPPORTED_NODES as SUPPORTED_NODES
 from impl.utils._pytree_nodes import (
     Context,
@@ -82,28 +83,20 @@ FromDumpableContextFn = Callable[[DumpableContext], Context]
 _IsLeaf = Callable[[PyTree], bool] | None
 
 
+@hands_on(
+    *("serialized_type_name", "to_dumpable_context", "from_dumpable_context"),
+    "flatten_with_keys_fn",
+)
 def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[Iterable[Any], Context]],
     unflatten_fn: Callable[[Iterable[Any], Context], Any],
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ToDumpableContextFn | None = None,
-    from_dumpable_context: FromDumpableContextFn | None = None,
-    flatten_with_keys_fn: Callable | None = None,
+    **options: Any,
 ) -> None:
     """Make a class a type of containers. Raises ValueError if it is one already."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    register(
-        cls,
-        flatten_fn,
-        unflatten_fn,
-        serialized_type_name=serialized_type_name,
-        to_dumpable_context=to_dumpable_context,
-        from_dumpable_context=from_dumpable_context,
-        flatten_with_keys_fn=flatten_with_keys_fn,
-    )
+    register(cls, flatten_fn, unflatten_fn, **options)
 
 
 def _register_namedtuple(cls: type, *, serialized_type_name: str) -> None:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from impl.core.method_names import defined
 from impl.nn import functional as F
 from impl.nn.modules.families import layer_class
 from impl.nn.modules.module import Module
@@ -127,7 +128,7 @@ def _forward(layer: str, inputs: tuple[str, ...]) -> Callable[..., Any]:
     """A method `forward` with its own parameters, which Python's errors name."""
     listed = ", ".join(inputs)
     source = f"def forward(self, {listed}):\n    return self._apply_function({listed})\n"
-    return _defined(source, f"{layer}.forward", {})
+    return defined(source, f"{layer}.forward", {})
 
 
 def _constructor(layer: str, settings: dict[str, Any], keyword_only: bool) -> Callable[..., Any]:
@@ -142,11 +143,4 @@ def _constructor(layer: str, settings: dict[str, Any], keyword_only: bool) -> Ca
         f"def __init__(self, {star}{', '.join(listed)}):\n"
         f"    Module.__init__(self)\n    self._set_up({{{given}}})\n"
     )
-    return _defined(source, f"{layer}.__init__", {"_settings": settings, "Module": Module})
-
-
-def _defined(source: str, qualified: str, names: dict[str, Any]) -> Callable[..., Any]:
-    exec(compile(source, __file__, "exec"), names)
-    method = names[qualified.rpartition(".")[2]]
-    method.__qualname__ = qualified
-    return method
+    return defined(source, f"{layer}.__init__", {"_settings": settings, "Module": Module})
