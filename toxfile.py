@@ -13,6 +13,8 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from tox.execute.request import StdinSource
 from tox.plugin import impl
 from tox.tox_env.api import ToxEnv
@@ -72,7 +74,10 @@ def _link_torch(tox_env: Python, wanted: str) -> None:
     if (target / "torch").exists():
         return
     for folder in sorted(Path(tox_env.core["work_dir"]).glob("*/")):
-        installed = {_name(d): d for d in distributions(path=[str(folder / within)])}
+        installed: dict[str, Distribution] = {
+            canonicalize_name(d.metadata["Name"]): d
+            for d in distributions(path=[str(folder / within)])
+        }
         torch = installed.get("torch")
         version = torch.version.partition("+")[0] if torch is not None else ""
         if version == wanted or (wanted.endswith(".") and version.startswith(wanted)):
@@ -89,8 +94,10 @@ def _closure(name: str, installed: dict[str, Distribution]) -> Iterator[Distribu
             continue
         found.add(name)
         yield installed[name]
-        required = (r for r in installed[name].requires or () if "extra ==" not in r)
-        pending.extend(_normal(re.match(r"[\w.-]+", r)[0]) for r in required)  # type: ignore[index]
+        required = map(Requirement, installed[name].requires or ())
+        pending.extend(
+            canonicalize_name(r.name) for r in required if r.marker is None or r.marker.evaluate()
+        )
 
 
 def _link(installed: Distribution, target: Path) -> None:
@@ -99,12 +106,3 @@ def _link(installed: Distribution, target: Path) -> None:
         if ".." not in file.parts and source.is_file() and not link.exists():
             link.parent.mkdir(parents=True, exist_ok=True)
             os.link(source, link)
-
-
-def _name(installed: Distribution) -> str:
-    return _normal(installed.metadata["Name"])
-
-
-def _normal(name: str) -> str:
-    """The normalized form of a distribution's name (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
