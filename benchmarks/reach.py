@@ -6,10 +6,9 @@ need not be run on it.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import CodeType
 from typing import Any
@@ -19,7 +18,8 @@ from conformance.execution.execute import trace
 from conformance.isolation.forked import Answer, fork
 from conformance.mutation.mutant import Mutant
 from conformance.program.program import Program
-from mutants.edits import Edit, edited, source
+from mutants.catalogue import edits_of
+from mutants.edits import codes_of, edited
 
 Function = tuple[str, str, int]
 """A function's file, qualified name and first line; so are the bodies of modules and classes."""
@@ -44,14 +44,10 @@ class Reach:
             at_import = calls.numbers()
             return lambda _: {
                 "import": at_import,
-                "programs": {p.id: _apart(partial(trace, p, backend), numbers) for p in programs},
+                "programs": {p.id: _called(p, backend, numbers) for p in programs},
             }
 
-        process = fork(begin)
-        try:
-            answer = process.ask({}, TIMEOUT)
-        finally:
-            process.close()
+        answer = _asked(begin)
         self.of_import = {functions[number] for number in answer["import"]}
         self.of_programs = {
             name: {functions[number] for number in called}
@@ -93,24 +89,25 @@ class _Calls:
         return [self._numbers[function] for function in called if function in self._numbers]
 
 
-def _apart(run: Any, numbers: dict[Function, int]) -> list[int]:
-    """The numbers of the functions that `run` calls, in a forked process."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            calls = _Calls(numbers)
-            with calls:
-                run()
-            with open(writer, "w") as answer:
-                answer.write(" ".join(map(str, calls.numbers())))
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader) as answer:
-        text = answer.read()
-    os.waitpid(child, 0)
-    return [int(number) for number in text.split()]
+def _called(program: Program, backend: backends.Backend, numbers: dict[Function, int]) -> list[int]:
+    """The numbers of the functions that a program calls, which runs in a process of its own."""
+
+    def begin() -> Answer:
+        calls = _Calls(numbers)
+        with calls:
+            trace(program, backend)
+        return lambda _: {"called": calls.numbers()}
+
+    return list(_asked(begin)["called"])
+
+
+def _asked(begin: Callable[[], Answer]) -> dict[str, Any]:
+    """The answer of a forked process."""
+    process = fork(begin)
+    try:
+        return process.ask({}, TIMEOUT)
+    finally:
+        process.close()
 
 
 def changed(mutant: Mutant) -> set[Function] | None:
@@ -118,25 +115,14 @@ def changed(mutant: Mutant) -> set[Function] | None:
     applied = mutant.apply
     if not isinstance(applied, partial) or applied.func is not edited:
         return None
-    of_modules: dict[str, list[Edit]] = {}
-    for edit in applied.args[0]:
-        of_modules.setdefault(edit.module, []).append(edit)
-    return {function for edits in of_modules.values() for function in _changed(edits)}
-
-
-def _changed(edits: Sequence[Edit]) -> Iterator[Function]:
-    """The functions that edits of one module change."""
-    path, old = source(edits[0].module)
-    new = old
-    for edit in edits:
-        new = edit.apply(new)
-    pairs = [tuple(compile(text, path, "exec", dont_inherit=True) for text in (old, new))]
+    found, pairs = set(), list(codes_of(edits_of(mutant)).values())
     while pairs:
         before, after = pairs.pop()
-        if _own(before) != _own(after):
-            yield _function(before)
-            continue
-        pairs.extend(zip(_nested(before), _nested(after), strict=True))
+        if _own(before) == _own(after):
+            pairs.extend(zip(_nested(before), _nested(after), strict=True))
+        else:
+            found.add(_function(before))
+    return found
 
 
 def _nested(code: CodeType) -> list[CodeType]:

@@ -54,27 +54,30 @@ def edited(edits: Sequence[Edit]) -> ModuleType:
     Raises EditError, and whatever the edited modules raise.
     """
     originals = _modules()
-    changed: dict[str, str] = {}
-    for edit in edits:
-        if edit.module not in originals:
-            raise EditError(f"{edit.file}: there is no such module of {PACKAGE}")
-        if edit.module not in changed:
-            changed[edit.module] = source(edit.module)[1]
-        changed[edit.module] = edit.apply(changed[edit.module])
-    codes = {
-        name: compile(text, originals[name].path, "exec", dont_inherit=True)
-        for name, text in changed.items()
-    }
+    codes = {name: changed for name, (_, changed) in codes_of(edits).items()}
     for name in [n for n in sys.modules if n == PACKAGE or n.startswith(f"{PACKAGE}.")]:
         del sys.modules[name]
     sys.meta_path.insert(0, _Finder(originals, codes))
     return importlib.import_module(PACKAGE)
 
 
-def source(module: str) -> tuple[str, str]:
-    """The path of a module of the package, as its code names it, and its text."""
-    path = _modules()[module].path
-    return path, Path(path).read_text("utf-8")
+def codes_of(edits: Sequence[Edit]) -> dict[str, tuple[CodeType, CodeType]]:
+    """The code of each edited module by its name, before and after. Raises EditError."""
+    originals = _modules()
+    changed: dict[str, str] = {}
+    for edit in edits:
+        if edit.module not in originals:
+            raise EditError(f"{edit.file}: there is no such module of {PACKAGE}")
+        if edit.module not in changed:
+            changed[edit.module] = Path(originals[edit.module].path).read_text("utf-8")
+        changed[edit.module] = edit.apply(changed[edit.module])
+    return {
+        name: (
+            originals[name].code,
+            compile(text, originals[name].path, "exec", dont_inherit=True),
+        )
+        for name, text in changed.items()
+    }
 
 
 @dataclass(frozen=True)
