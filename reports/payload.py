@@ -43,6 +43,7 @@ DETAILS = (
     "since",
     "expected",
     "got",
+    "saved",
     "seconds",
     "sweep",
     "convention",

@@ -10,6 +10,8 @@ import made_runs
 from conformance.backends import find
 from conformance.base.levels import LEVELS
 from conformance.execution.execute import trace
+from conformance.execution.saved import saved_after_each
+from conformance.observe.trace import Trace
 from conformance.program.program import Program
 
 CHAIN = """\
@@ -58,16 +60,17 @@ def traced(name: str) -> dict[str, Any]:
 
 
 def program_line(name: str, **fields: Any) -> dict[str, Any]:
-    """The line of a program whose two traces are equal."""
-    source = Program(name, "drawings", PROGRAMS[name], "").paste()
-    return made_runs.line(
-        name, "drawings", rule=name[:-2], source=source, expected=traced(name), **fields
-    )
+    """The line of a program whose two traces are equal, with the saved tensors of one side."""
+    program = Program(name, "drawings", PROGRAMS[name], "")
+    shown = traced(name)
+    about = {"rule": name[:-2], "source": program.paste(), "expected": shown}
+    saved = {"expected": saved_after_each(program, find("impl"), Trace.from_json(shown))}
+    return made_runs.line(name, "drawings", **about, saved=saved, **fields)
 
 
 def diverging_line() -> dict[str, Any]:
-    """The line of the diamond on a backend whose sum has another node and another version, and
-    whose second pass replaces the gradient."""
+    """The line of the diamond on a backend whose sum has another node and another version, whose
+    product is saved at another version, and whose second pass replaces the gradient."""
     made = program_line("DRAW-02.1", outcome="diverges")
     got = copy.deepcopy(made["expected"])
     z = got["steps"][2]["changed"]["z"]
@@ -85,4 +88,7 @@ def diverging_line() -> dict[str, Any]:
     }
     divergences = {level: dict(zip(at, of, strict=True)) for level, of in first.items()}
     levels = {level: "diverges" if level in first else "conforms" for level in LEVELS}
-    return {**made, "got": got, "divergences": divergences, "levels": levels}
+    saved = copy.deepcopy(made["saved"])
+    saved["got"] = copy.deepcopy(saved["expected"])
+    saved["got"][2]["z"]["1"][0][2:] = [1, 1]
+    return {**made, "got": got, "divergences": divergences, "levels": levels, "saved": saved}

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import made_drawings
 import pytest
+from made_backends import doubled_sinh
 
 from conformance.backends import find
 from conformance.base.reference import reference_folder
+from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
 from conformance.execution.recorded import find_recording
 from conformance.execution.saved import recorded_saved, saved_after_each
+from conformance.isolation.child import Child
+from conformance.isolation.process import IsolationError
 from conformance.program.program import Program
+from conformance.run.judge import Judge
+from conformance.run.sides import Here, Sides
+from conformance.settings.settings import Settings
 from conformance.suite.chapters import read_chapter
 
 IMPL = find("impl")
@@ -90,3 +98,60 @@ def test_impl_saves_as_torch_does(chapter: str):
             assert found == rows, program.id
             compared += 1
     assert compared > 10
+
+
+SINH = """\
+x = torch.ones(2, requires_grad=True)
+y = torch.sinh(x)
+"""
+
+
+def judged(program: Program, settings: Settings, **sides: Any) -> dict[str, Any]:
+    judge = Judge(settings, KnownDivergences(), sides=Sides(settings, **sides))
+    try:
+        return judge.line(program)
+    finally:
+        judge.close()
+
+
+@pytest.mark.parametrize("isolation", [True, False])
+def test_a_diverging_program_has_those_of_both_sides(isolation: bool):
+    settings = Settings(backend="made_backends:doubled_sinh", isolation=isolation)
+    line = judged(Program("SAVED-01.1", "saved", SINH, ""), settings)
+    assert line["outcome"] == "diverges"
+    assert line["saved"] == {
+        "expected": [{}, {"y": {"0": [["self", "x", 0, 0]]}}],
+        "got": [{}, {"y": {"0": [["other", None, 0, 0]], "1": [["self", "x", 0, 0]]}}],
+    }
+
+
+def test_a_conforming_program_has_those_of_torch_that_are_recorded():
+    settings = Settings(oracle="recorded:torch-2.15", isolation=False)
+    program = next(one for one in programs("07-versions.md") if recorded_saved(one, "2.15", "cpu"))
+    line = judged(program, settings)
+    assert line["outcome"] == "conforms"
+    assert line["saved"] == {"expected": recorded_saved(program, "2.15", "cpu")}
+    older = judged(program, replace(settings, oracle="recorded:torch-2.13"))
+    assert older["outcome"] == "conforms" and "saved" not in older
+
+
+def test_a_side_that_cannot_give_them_costs_nothing():
+    class Silent(Here):
+        def saved(self, *_: Any, **__: Any) -> Any:
+            raise IsolationError("it died")
+
+    program = Program("SAVED-01.1", "saved", SINH, "")
+    settings = Settings(isolation=False)
+    line = judged(program, settings, backend=Silent(doubled_sinh()))
+    assert line["outcome"] == "diverges"
+    assert list(line["saved"]) == ["expected"]
+
+
+def test_a_process_that_ran_parts_of_a_program_runs_no_other():
+    plain, hooked = (Program("SAVED-01.1", "saved", one, "") for one in (PARTS, HOOKED))
+    with Child("impl") as child:
+        assert child.saved(plain, child.trace(plain)) == saved(PARTS)
+        first = child._process
+        assert first is not None
+        assert child.saved(hooked, child.trace(hooked)) == saved(HOOKED)
+        assert child._process is None

@@ -63,20 +63,30 @@ def trace(program: Program, backend: Backend, *, at_end: bool = False) -> Trace:
     """
     statements = program.statements
     with quiet(), _source_lines(program), _random_state(program, backend.seed), backend.session():
-        return _Execution(program, backend, at_end).run(statements)[0]
+        return _Execution(program, backend, at_end).run(statements)
+
+
+Look = Callable[[Observer, dict[str, Any]], Any]
+"""Looks at the observer of a running program and at its live names."""
 
 
 def looked_at(
-    program: Program, backend: Backend, count: int, look: Callable[[Observer, dict[str, Any]], Any]
-) -> tuple[Trace, Any]:
-    """Run the first `count` statements of `program`, observing after each as `trace` does.
+    program: Program, backend: Backend, look: Look, *, only_after: int | None = None
+) -> tuple[Trace, list[Any]]:
+    """Run `program` as `trace` does, and call `look` after each statement, or only after the one
+    with this number, counted from 1, which is then the last that runs.
 
-    Returns their trace, and the result of `look` on the observer and the live names. Nothing runs
-    after it: unlike an observation, `look` may have side effects.
+    Returns the trace and the results. Unlike an observation `look` may have side effects.
     """
+    statements, seen = program.statements[:only_after], list[Any]()
+    last = len(statements) if only_after is not None else 0
+
+    def look_at(observer: Observer, live: dict[str, Any], count: int) -> None:
+        if count >= last:
+            seen.append(look(observer, live))
+
     with quiet(), _source_lines(program), _random_state(program, backend.seed), backend.session():
-        execution = _Execution(program, backend, at_end=False)
-        return execution.run(program.statements[:count], look)
+        return _Execution(program, backend, at_end=False).run(statements, look_at), seen
 
 
 class Renamed:
@@ -120,18 +130,20 @@ class _Execution:
     def run(
         self,
         statements: list[Statement],
-        look: Callable[[Observer, dict[str, Any]], Any] = lambda observer, live: None,
-    ) -> tuple[Trace, Any]:
+        look: Callable[[Observer, dict[str, Any], int], None] | None = None,
+    ) -> Trace:
+        """The trace of the statements; `look` gets the number of those that have run, too."""
         result = Trace()
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                for statement in statements:
+                for count, statement in enumerate(statements, start=1):
                     result.steps.append(self._step(statement, caught))
-                seen = look(self.observer, self._live())
+                    if look is not None:
+                        look(self.observer, self._live(), count)
         finally:
             self.namespace.clear()  # functions of the program refer to it in a cycle
-        return result, seen
+        return result
 
     def _live(self) -> dict[str, Any]:
         return {n: v for n, v in self.namespace.items() if self._is_observed(n, v)}

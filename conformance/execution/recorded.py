@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from typing import Any
 
 from conformance.base.reference import reference_folder
 from conformance.execution.history import History, VersionView
 from conformance.execution.recordings import ENDINGS, PREFIX, Recording
+from conformance.execution.saved import recorded_saved
 from conformance.execution.trace_file import RecordingError
+from conformance.program.program import Program
 
 Recorded = Recording | VersionView
 """An oracle that is read instead of run: `oracle`, `ids()`, `check()`, `trace()`, `entry()`."""
@@ -48,6 +51,13 @@ def is_as_history(oracle: str, seed: int, default_dtype: str) -> bool:
     of it, with the history's seed and default dtype."""
     of_torch = oracle in ("torch", "torch:cpu") or _VERSION.fullmatch(oracle) is not None
     return of_torch and seed == 0 and default_dtype == "float32"
+
+
+def saved_of(recording: Recorded, program: Program) -> list[Any] | None:
+    """The saved tensors after each statement, of a version of which they are recorded."""
+    if not isinstance(recording, VersionView):
+        return None
+    return recorded_saved(program, recording.version, recording.oracle["device"])
 
 
 @cache

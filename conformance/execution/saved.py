@@ -1,7 +1,7 @@
 """The saved tensors of a program's nodes after each statement, and the file of torch's.
 
-Traces do not have them, because reading them changes how a program goes on. So a program is run
-anew up to each statement. The file is for drawings; nothing is compared with it.
+Traces do not have them: reading them takes time, and may change how a program goes on. So a program
+is run anew for them. The file is for drawings; no verdict depends on it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from conformance.backends import Backend
 from conformance.base.reference import reference_folder
 from conformance.execution.execute import looked_at
 from conformance.execution.recordings import fingerprint
+from conformance.observe.observer import Observer
 from conformance.observe.saved import saved_tensors
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
@@ -27,20 +28,33 @@ FILE = "torch-{version}-{device}.json.xz"
 HOOKS = ("saved_tensors_hooks", "register_hooks", "save_on_cpu", "checkpoint")
 
 
+def has_hooks(program: Program) -> bool:
+    """Whether a saved tensor of the program may pass hooks, which reading it calls."""
+    return any(word in program.source for word in HOOKS)
+
+
 def saved_after_each(program: Program, backend: Backend, recorded: Trace) -> list[Any] | None:
-    """The saved tensors after each statement; None where the program shows another trace now."""
-    hooks = any(word in program.source for word in HOOKS)
+    """The saved tensors after each statement; None where the program shows another trace now.
+
+    Without hooks the program is run once. With hooks, and where reading has changed its trace, it
+    is run anew up to each statement. State that its last statements would undo then stays, so the
+    process should run no other program afterwards.
+    """
+    hooks = has_hooks(program)
+
+    def look(observer: Observer, live: dict[str, Any]) -> Any:
+        return saved_tensors(observer, live, hooks=hooks)
+
+    if not hooks:
+        shown, found = looked_at(program, backend, look)
+        if shown.to_json() == recorded.to_json():
+            return found
     found = []
     for count, _ in enumerate(recorded.steps, start=1):
-        shown, seen = looked_at(
-            program,
-            backend,
-            count,
-            lambda observer, live: saved_tensors(observer, live, hooks=hooks),
-        )
+        shown, seen = looked_at(program, backend, look, only_after=count)
         if _graphs(shown) != _graphs(Trace(recorded.steps[:count])):
             return None
-        found.append(seen)
+        found += seen
     return found
 
 

@@ -123,6 +123,18 @@ class Child:
         request = {"default_dtype": self.default_dtype, "program": program.to_json()}
         return self._begun(request, lambda a: Trace.from_json(a.get("trace")), timeout)
 
+    def saved(
+        self, program: Program, shown: Trace, timeout: float | None = None
+    ) -> list[Any] | None:
+        """Return the saved tensors after each statement, for `conformance.execution.saved`.
+
+        None where the backend does not show the trace ``shown`` again. Takes a ``timeout`` as
+        `begin` does, and raises as `trace` does.
+        """
+        about = {"default_dtype": self.default_dtype, "program": program.to_json()}
+        request = {**about, "saved_of": shown.to_json()}
+        return self._begun(request, lambda answer: answer["saved"], timeout).read()
+
     def example(self, identifier: str) -> Program:
         """Return an example of torch's docstrings as a program.
 

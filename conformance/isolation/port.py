@@ -74,6 +74,9 @@ class Port(Child):
 
         return self._begun(request, read, timeout)
 
+    def saved(self, program: Program, shown: Trace, timeout: float | None = None) -> None:
+        """A port is not asked for the tensors that its nodes saved."""
+
     def tally(self, entry: str, dtype: str, timeout: float | None = None) -> dict[str, Any]:
         raise Unsupported("an entry of the sweep is made by torch, for backends in Python")
 

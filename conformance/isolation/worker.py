@@ -12,8 +12,10 @@ from typing import Any, BinaryIO
 
 from conformance.backends import Backend, find
 from conformance.execution.execute import trace
+from conformance.execution.saved import has_hooks, saved_after_each
 from conformance.isolation.confine import end_with_parent
 from conformance.isolation.interpreter import Interpreter
+from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.signatures.names import names_of
 from conformance.sweep.sample import NoEntry
@@ -70,13 +72,20 @@ def _ready(name: str, imports: list[str], answers: BinaryIO) -> Backend | None:
 
 
 def _asked(backend: Backend, request: dict[str, Any]) -> dict[str, Any]:
-    """The example of a docstring, or the trace of a program."""
+    """The example of a docstring, or the trace or the saved tensors of a program."""
     if "example" in request:
         return _example(backend, request["example"])
     program = Program.from_json(request["program"])
     backend.seed = request["seed"]
     backend.default_dtype = request["default_dtype"]
+    if "saved_of" in request:
+        return _saved(backend, program, Trace.from_json(request["saved_of"]))
     return {"trace": trace(program, backend).to_json()}
+
+
+def _saved(backend: Backend, program: Program, shown: Trace) -> dict[str, Any]:
+    saved = {"saved": saved_after_each(program, backend, shown)}
+    return {**saved, "spent": "parts of a program ran"} if has_hooks(program) else saved
 
 
 def _example(backend: Backend, identifier: str) -> dict[str, Any]:
@@ -119,7 +128,7 @@ def _answered(
         told |= answer(request)
         if changed := interpreter.changes():
             told["changed"] = changed
-        if reason := _spent(backend):
+        if reason := told.get("spent") or _spent(backend):
             told["spent"] = reason
         return _line(told)
     except Exception as error:

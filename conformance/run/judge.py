@@ -233,7 +233,19 @@ class Judge:
             except RecordingError as error:
                 return {**line, "outcome": "error", "reason": _fault("the history", error)}
         line["known"] = self.known.known_divergence(line, levels)
-        return line
+        return line | self._saved(line["outcome"], program, expected, got)
+
+    def _saved(self, ended: str, program: Program, expected: Trace, got: Trace) -> dict[str, Any]:
+        """The saved tensors for the program's drawing: of both sides where it diverges, which runs
+        it once more, and of torch elsewhere, as far as they are recorded."""
+        found: dict[str, list[Any] | None] = {}
+        if ended in ("diverges", "other_version"):
+            for side, role, shown in (("expected", "oracle", expected), ("got", "backend", got)):
+                found[side] = self.sides.saved(role, program, shown, self.breaker.left())
+        elif self._past is not None:
+            found["expected"] = self._past.saved(program)
+        saved = {side: rows for side, rows in found.items() if rows and any(rows)}
+        return {"saved": saved} if saved else {}
 
     def _is_stated(self) -> bool:
         """Whether the oracle has to meet the comments: they are about float32 and the baseline."""

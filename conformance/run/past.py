@@ -8,6 +8,7 @@ from typing import Any
 from conformance.base.torch_versions import is_newer
 from conformance.compare.compare import compare
 from conformance.execution.history import History
+from conformance.execution.saved import recorded_saved
 from conformance.history.changes import with_plain_errors
 from conformance.history.following import changed_levels, versions_of
 from conformance.observe.trace import Trace
@@ -53,6 +54,10 @@ class Past:
                 verdict = compare(expected, with_plain_errors(got), program, False, claimed)
                 changed |= _other(verdict.to_json(), others, counted)
         return changed
+
+    def saved(self, program: Program) -> list[Any] | None:
+        """The oracle's saved tensors after each statement, where they are recorded."""
+        return recorded_saved(program, str(self.oracle), self.history.folder.name)
 
 
 def _other(

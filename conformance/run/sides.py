@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from conformance import backends
 from conformance.base.levels import LEVELS
 from conformance.execution.execute import trace
-from conformance.execution.recorded import Recorded, find_recording
+from conformance.execution.recorded import Recorded, find_recording, saved_of
 from conformance.execution.recordings import is_recorded
+from conformance.execution.saved import saved_after_each
 from conformance.isolation.child import Child, Failed, Identity, Pending
 from conformance.isolation.confine import network_refusal
 from conformance.isolation.port import Port, is_port
@@ -54,6 +56,12 @@ class Here:
             raise Failed(f"an earlier program has ended what the backend can do here: {reason}")
         return Pending(None, partial(trace, program, self.backend))
 
+    def saved(
+        self, program: Program, shown: Trace, timeout: float | None = None
+    ) -> list[Any] | None:
+        """The saved tensors after each statement; there is no timeout."""
+        return saved_after_each(program, self.backend, shown)
+
     def example(self, identifier: str) -> Program:
         """An example of torch's docstrings as a program; raises LookupError."""
         found: Program = self.backend.example(identifier)
@@ -81,6 +89,12 @@ class Read:
     def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
         """The recorded trace; reading it raises NotRecorded where there is none."""
         return Pending(None, partial(self.recording.trace, program))
+
+    def saved(
+        self, program: Program, shown: Trace, timeout: float | None = None
+    ) -> list[Any] | None:
+        """The saved tensors after each statement, of a version of which they are recorded."""
+        return saved_of(self.recording, program)
 
     def example(self, identifier: str) -> Program:
         """Raises LookupError: an example stands in torch itself."""
@@ -206,6 +220,17 @@ class Sides:
         begun = [_Begun(one, program, timeout) for one in sides]
         await_answers([one.process for one in begun if one.process is not None])
         return [one.shown() for one in begun]
+
+    def saved(
+        self, role: str, program: Program, shown: Trace, timeout: float | None = None
+    ) -> list[Any] | None:
+        """The saved tensors of a side after each statement of a trace that it has shown.
+
+        None where they are not known: they are for drawings, so no failure to read them counts.
+        """
+        with suppress(Exception):
+            return self[role].saved(program, shown, timeout)
+        return None
 
     def close(self) -> None:
         """End the processes; a side that is asked for later is started again."""

@@ -49,7 +49,7 @@ def _divergence(first: Mapping[str, Any]) -> dict[str, Any]:
 
 def add_first_sample(line: dict[str, Any], shown: Mapping[str, Any]) -> None:
     """Add the source and the traces of the first diverging sample to an entry's line."""
-    for name in ("source", "expected", "got"):
+    for name in ("source", "expected", "got", "saved"):
         if name in shown:
             line[name] = shown[name]
     for level, divergence in shown["divergences"].items():

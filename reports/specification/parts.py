@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from conformance.execution.history import VersionView
-from conformance.execution.recorded import ACCELERATOR, Recorded, history
+from conformance.execution.recorded import ACCELERATOR, Recorded, history, saved_of
 from conformance.execution.recordings import NotRecorded
-from conformance.execution.saved import recorded_saved
 from conformance.history import steps as of_versions
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
@@ -198,7 +197,7 @@ def _example(program: Program, recording: Recorded, made: list[Column]) -> Examp
         missing,
         [column.entry(program, trace) for column in made],
         list(_said(trace)) if trace else [],
-        drawn(trace, _saved(program, recording)) if trace else None,
+        drawn(trace, saved_of(recording, program)) if trace else None,
         described(elsewhere.oracle, exactly=True) if elsewhere and trace else "",
     )
 
@@ -207,13 +206,6 @@ def _on_an_accelerator(recording: Recorded) -> Recorded | None:
     """The newest version that was recorded on an accelerator, beside a recording of the CPU."""
     found = history(ACCELERATOR) if isinstance(recording, VersionView) else None
     return found.view(found.versions[0]) if found is not None else None
-
-
-def _saved(program: Program, recording: Recorded) -> list[Any] | None:
-    """The saved tensors after each statement, of a version of which they are recorded."""
-    if not isinstance(recording, VersionView):
-        return None
-    return recorded_saved(program, recording.version, recording.oracle["device"])
 
 
 def _said(trace: Trace) -> Iterator[str]:

@@ -230,7 +230,7 @@ function sourceBlock(program) {
 // The drawing begins at the first difference; narrow windows have it folded.
 function drawingBlock(program, code) {
   const sides = [["expected", program.expected], ["got", program.got]].filter(([, trace]) => trace?.steps?.length)
-    .map(([word, trace]) => ({ word, trace }));
+    .map(([word, trace]) => ({ word, trace: { ...trace, saved: program.saved?.[word] } }));
   if (!sides.length) return null;
   const folded = element("details", { class: "drawing-of fold" },
     element("summary", {}, "Drawing ", element("span", { class: "muted" }, "graph and memory at each statement")));

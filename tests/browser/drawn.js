@@ -8,8 +8,8 @@ const shown = (figure) => {
   const all = (selector, of) => [...figure.querySelectorAll(`svg ${selector}`)].map(of);
   return {
     where: figure.querySelector("figcaption b").textContent,
-    nodes: all(".node", (one) => linesOf(one, ":not(.quiet, .stale)").join(" ")),
-    saved: all(".node", (one) => linesOf(one, ":is(.quiet, .stale)").join(" ")),
+    nodes: all(".node", (one) => linesOf(one, ":not(.quiet, .stale, .wrong)").join(" ")),
+    saved: all(".node", (one) => linesOf(one, ":is(.quiet, .stale, .wrong)").join(" ")),
     edges: all(".edge[data-input]", ({ dataset: { from, input, to } }) => [from, input, to].map(Number)),
     none: all(".no-edge", ({ dataset: { from, input } }) => [from, input].map(Number)),
     storages: all(".storage", (one) => [one.dataset.storage, linesOf(one).filter(isWord)]),

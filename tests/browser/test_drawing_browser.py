@@ -53,11 +53,11 @@ def chapter(tmp_path_factory: pytest.TempPathFactory) -> str:
     traces = {one.id: Trace.from_json(made_drawings.traced(one.id)) for one in programs}
     impl = find("impl")
 
-    def saved(program: Program, recording: Recording) -> Any:
+    def saved(_: Recording, program: Program) -> Any:
         return saved_after_each(program, impl, traces[program.id])
 
     monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr(parts, "_saved", saved)
+    monkeypatch.setattr(parts, "saved_of", saved)
     record(folder / "made.jsonl", HEADER, programs, lambda program: traces[program.id])
     build(chapters, Recording(folder / "made.jsonl"), [], folder / "site")
     monkeypatch.undo()
@@ -134,8 +134,10 @@ def test_a_diamond_has_each_node_once_and_its_gradient_is_added_to(
     graph, memory = drawing(page)
     if "report" in request.node.callspec.id:
         assert [figure["where"] for figure in graph] == [
-            "Before and after, expected",
-            "Before and after, got",
+            "Before, expected",
+            "Before, got",
+            "After, expected",
+            "After, got",
         ]
     assert graph[0]["nodes"][-1] == "#3 AccumulateGrad x"
     assert [name.split(" ")[-1] for name in graph[0]["nodes"][1:3]] == ["MulBackward0"] * 2
@@ -208,10 +210,12 @@ def test_the_text_says_what_the_drawing_shows(draw: Callable[[str], Any]) -> Non
                 for number, line in enumerate(figure["nodes"]):
                     title = line.lstrip("+≠ ").replace("AccumulateGrad ", "AccumulateGrad of ")
                     assert title in figure["said"][number + 1]
-                    words = figure["saved"][number].split(" ")
-                    assert all(word in figure["said"][number + 1] for word in words)
-                    assert ("(new" in figure["said"][number + 1]) == line.startswith("+")
-                    assert ("differs)" in figure["said"][number + 1]) == ("≠" in line)
+                    saved = figure["saved"][number]
+                    words = saved.replace("≠ ", "").split(" ")
+                    told = figure["said"][number + 1]
+                    assert all(word in told for word in words)
+                    assert ("(new" in told) == line.startswith("+")
+                    assert told.count("differs)") == f"{line} {saved}".count("≠")
                 for start, put, end in figure["edges"]:
                     assert f"input {put} goes to #{end}" in said.split("\n")[start + 1]
                 assert said.count("has no edge") == len(figure["none"])
@@ -228,10 +232,9 @@ def test_the_text_says_what_the_drawing_shows(draw: Callable[[str], Any]) -> Non
 
 
 def test_saved_tensors_have_their_versions_and_stale_ones_are_told(
-    opened: Any, chapter: str
+    draw: Callable[[str], Any],
 ) -> None:
-    page = opened(chapter, mark="site-ready")
-    one(page, '[data-program="DRAW-03.1"] summary').click()
+    page = draw("DRAW-03.1")
     step(page, "d = y.detach()[2:4]")
     graph, _ = drawing(page)
     assert graph[0]["saved"] == ["saved result: storage y, version 0", ""]
@@ -239,8 +242,7 @@ def test_saved_tensors_have_their_versions_and_stale_ones_are_told(
     graph, _ = drawing(page)
     assert [figure["where"] for figure in graph] == ["Before", "After"]
     assert graph[1]["saved"] == ["saved result: version 0, now 1: stale", ""]
-    page = opened(chapter, mark="site-ready")
-    one(page, '[data-program="DRAW-01.1"] summary').click()
+    page = draw("DRAW-01.1")
     step(page, "z.backward()")
     graph, _ = drawing(page)
     assert graph[-1]["saved"] == ["", "saved tensors freed", ""]
@@ -259,6 +261,10 @@ def test_differences_between_the_sides_are_marked(opened: Any, drawn_report: str
     assert [figure["marked"] for figure in graph[1:]] == [
         ["+≠ #0 AddBackward0", "+ #1 MulBackward0"],
         ["+≠ #0 SubBackward0", "+ #1 MulBackward0"],
+    ]
+    assert [figure["saved"][1] for figure in graph[1:]] == [
+        "≠ saved other: storage y, version 0 saved self: storage y, version 0",
+        "≠ saved other: storage y, version 1 saved self: storage y, version 0",
     ]
     assert [figure["tensors"][2][2][-1] for figure in memory[1:]] == ["new; differs: version"] * 2
     step(page, "z.sum().backward()")

@@ -168,10 +168,15 @@ function graphFigures(view, name) {
     if (!graph) return null;
     const pair = graphs.map((moments) => moments[when]);
     const isCompared = pair.length > 1 && pair.every((one) => one?.isObserved);
-    const different = isCompared ? differentNodes(...pair)[at] : new Set();
+    const compared = isCompared ? differentNodes(...pair) : null;
+    const different = compared?.marks[at] ?? new Set();
+    const [own, other] = [side, view[1 - at]].map((one) => one?.saved?.[moment]?.[name]);
+    const isSavedOnBoth = view.length > 1 && view.every((one) => one.saved?.[moment]);
+    const saved = savedOf(own, { other: isSavedOnBoth ? other ?? {} : null, pairs: compared?.pairs[at], graph });
     const fresh = when ? newNodes(graph, side) : new Set();
-    const model = { name, graph, shown: shownNodes(graph), fresh, different, saved: side.saved?.[moment]?.[name], stale: when ? staleOf(side.step) : null };
-    const counts = [counted(graph.nodes.length, "node"), fresh.size && `${fresh.size} new`, different.size && `${different.size} different`];
+    const model = { name, graph, shown: shownNodes(graph), fresh, different, saved, stale: when ? staleOf(side.step) : null };
+    const marked = graph.nodes.filter((node) => different.has(node.at) || saved.get(node.at).some(({ isDifferent }) => isDifferent)).length;
+    const counts = [counted(graph.nodes.length, "node"), fresh.size && `${fresh.size} new`, marked && `${marked} different`];
     return { model, empty: emptyText(graph, name, side[moment]), texts: graphTexts(model), title: `graph of ${name}, ${counts.filter(Boolean).join(", ")}` };
   }));
 }
@@ -233,10 +238,12 @@ function figureOf({ model, empty, texts, title }, where, draw, id) {
 }
 
 function legend(sides) {
-  const isSavedKnown = sides.some(({ trace }) => trace.saved);
+  const known = sides.filter(({ trace }) => trace.saved);
+  const unknown = sides.filter(({ trace }) => !trace.saved).map(({ word }) => word);
   return element("p", { class: "muted drawing-legend" },
     "+ new or changed by this statement", sides.length > 1 ? "; ≠ differs between the two sides" : null,
     ". A graph is that of one name: traces do not say which nodes graphs of several names share. ",
     "A storage has the name under which it was seen first.",
-    isSavedKnown ? null : " A trace does not say what nodes saved; an error may.");
+    !known.length ? " What nodes saved is not known here; an error may tell." : null,
+    known.length && unknown.length ? ` What nodes saved is not known of the side ${unknown[0]}.` : null);
 }

@@ -54,7 +54,7 @@ function newNodes(graph, { before, step }) {
 
 const ownForm = ({ name, variable, edges }) => JSON.stringify([name, variable, edges.map(({ kind, nr }) => [kind, nr])]);
 
-// The nodes in which two graphs differ, one set for each.
+// The nodes in which two graphs differ, one set for each, and the pairs of nodes that were compared.
 function differentNodes(...graphs) {
   const sides = graphs.map(({ nodes }) => nodes);
   const marks = [new Set(), new Set()];
@@ -79,7 +79,18 @@ function differentNodes(...graphs) {
   unpaired.forEach((nodes, side) => nodes.forEach(({ at }) => {
     if (!forms[1 - side].has(formOf(sides[side], at, true))) marks[side].add(at);
   }));
-  return marks;
+  return { marks, pairs };
+}
+
+// The saved tensors of each node in words, and whether the node that it was compared with lacks it.
+function savedOf(own, { other, pairs, graph }) {
+  const found = new Map();
+  for (const { at } of graph.nodes) {
+    const texts = savedTexts(own?.[at]);
+    const theirs = other && pairs?.has(at) ? new Set(savedTexts(other[pairs.get(at)]).map(({ text }) => text)) : null;
+    found.set(at, texts.map((one) => ({ ...one, isDifferent: Boolean(theirs && !theirs.has(one.text)) })));
+  }
+  return found;
 }
 
 function mark(marks, one, two) {
@@ -118,7 +129,7 @@ function graphTexts({ name, graph, shown, fresh, different, stale, saved }) {
   const lines = shown.map((at) => {
     const node = graph.nodes[at];
     const words = markWords(fresh.has(at), different.has(at));
-    const parts = [...node.edges.map(edge), ...savedTexts(saved?.[at]).map(({ text }) => text)].join("; ");
+    const parts = [...node.edges.map(edge), ...saved.get(at).map(({ text, isDifferent }) => `${text}${isDifferent ? " (differs)" : ""}`)].join("; ");
     return `${nodeTitle(node)}${words.length ? ` (${words.join(", ")})` : ""}${parts ? `: ${parts}` : ""}`;
   });
   const root = `${name} is output ${graph.output} of #0`;

@@ -62,7 +62,7 @@ function savedTexts(rows) {
     const isStale = saved !== now;
     const place = label !== null ? `storage ${label}` : isStale ? null : "unnamed";
     const parts = [place, saved !== null && `version ${saved}`, isStale && `now ${now}: stale`];
-    return { isStale, text: `saved ${attribute}: ${parts.filter(Boolean).join(", ")}` };
+    return { isStale, text: `${attribute.startsWith("saved_") ? "" : "saved "}${attribute}: ${parts.filter(Boolean).join(", ")}` };
   });
 }
 

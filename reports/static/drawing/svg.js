@@ -42,7 +42,7 @@ const signOf = (isNew, isDifferent) => `${isNew ? SIGNS_OF.new : ""}${isDifferen
 function drawGraph(model, labelledBy) {
   const { name, graph, shown, fresh, different, stale, saved } = model;
   const position = new Map(shown.map((at, box) => [at, box + 1]));
-  const boxes = [rootBox(name, graph), ...shown.map((at) => nodeBox(graph.nodes[at], savedTexts(saved?.[at]), fresh.has(at), different.has(at)))];
+  const boxes = [rootBox(name, graph), ...shown.map((at) => nodeBox(graph.nodes[at], saved.get(at), fresh.has(at), different.has(at)))];
   const edges = [[{ kind: "node", to: 0, nr: graph.output, input: null }], ...shown.map((at) => graph.nodes[at].edges)];
   const drawn = edges.map((some) => some.filter(({ kind, to }) => kind === "node" && position.has(to)));
   const { places, routes, width, height } = laidOut(boxes.map((box, at) => ({ ...box, to: drawn[at].map(({ to }) => position.get(to)) })));
@@ -72,7 +72,8 @@ function nodeBox(node, saved, isNew, isDifferent) {
   const isLeaf = node.variable !== null;
   const sign = signOf(isNew, isDifferent);
   const lines = [[`${sign && `${sign} `}#${node.at} ${node.name}`, ""], ...(isLeaf && node.variable ? [[node.variable, "strong"]] : [])];
-  const notes = saved.flatMap(({ text, isStale }) => wrapped(text, SAVED_CHARACTERS).map((line) => [line, isStale ? "stale" : "quiet"]));
+  const notes = saved.flatMap(({ text, isStale, isDifferent }) => wrapped(isDifferent ? `${SIGNS_OF.differs} ${text}` : text, SAVED_CHARACTERS)
+    .map((line) => [line, isDifferent ? "wrong" : isStale ? "stale" : "quiet"]));
   const width = Math.max(...lines.map(([text]) => Math.min(text.length, MOST_CHARACTERS) * CHARACTER), ...notes.map(([text]) => text.length * SMALL_CHARACTER)) + 16;
   const height = lines.length * LINE + notes.length * SMALL_LINE + 9;
   const draw = ({ x, y }) => svg("g", { class: classOf(isNew, isDifferent, "node", isLeaf && "leaf"), "data-node": node.at },
