@@ -31,7 +31,11 @@ def saved_tensors(
     found = {}
     for name, tensor in _tensors(observer, live):
         of_nodes = {}
-        for number, node in enumerate(observer.nodes(tensor.grad_fn)):
+        try:
+            root = tensor.grad_fn
+        except Exception:  # of a view whose base was modified in a way that it refuses
+            continue
+        for number, node in enumerate(observer.nodes(root)):
             rows = _rows(observer, node, hooks)
             if rows != []:
                 of_nodes[str(number)] = rows

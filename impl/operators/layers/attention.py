@@ -105,11 +105,7 @@ def flash_attention(
 
 @flash_attention.composes
 def _in_view(query, key, value, dropout_p, is_causal, attn_mask, scale):
-    """ATen adds a mask, a normal tensor that it makes of one of truth values; the result is a
-    transposed view."""
-    if attn_mask is not None and attn_mask.dtype.name == "bool":
-        mask = _added_mask(attn_mask, query)
-        return flash_attention(query, key, value, dropout_p, is_causal, mask, scale)
+    """The result is a transposed view."""
     output, logsumexp = flash_attention.computed(
         query, key, value, dropout_p, is_causal, attn_mask, scale
     )
@@ -247,15 +243,18 @@ def _added_mask(mask: Tensor, like: Tensor) -> Tensor:
     """A mask to add to the scores: minus infinity where a boolean mask is false."""
     if mask.dtype.name != "bool":
         return mask
-    added = FUNCTIONS["zeros_like"](mask, dtype=like.dtype)
-    added.masked_fill_(mask.logical_not(), -math.inf)
-    return added
+    none, all_of_it = (
+        FUNCTIONS["scalar_tensor"](value, dtype=like.dtype) for value in (0.0, -math.inf)
+    )
+    return FUNCTIONS["where"](mask, none, all_of_it)
 
 
 def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     if is_causal:
         shape = (query._raw.shape[-2], key._raw.shape[-2])
         mask = FUNCTIONS["ones"](shape, dtype=BY_NUMPY[np.dtype(bool)]).tril()
+    if mask is not None:
+        mask = _added_mask(mask, query)
     kind = query.dtype
     if kind.numpy in REDUCED:
         query, key, value = (tensor.to(float32) for tensor in (query, key, value))
@@ -266,7 +265,10 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     query = scaled(query, -root if factor < 0 else root)
     scores = FUNCTIONS["matmul"](query, scaled(key.transpose(-2, -1), root))
     if mask is not None:
-        scores.add_(_added_mask(mask, query))
+        if tensor_ops.is_subclass_like(scores, mask):
+            scores = scores + mask
+        else:
+            scores.add_(mask)
     weights = safe_softmax(scores, -1)
     if dropout_p > 0:
         weights = FUNCTIONS["dropout"](weights, dropout_p, True)
@@ -329,6 +331,8 @@ def scaled_dot_product_attention(
             raise RuntimeError(
                 "scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0"
             )
+        if attn_mask is not None:
+            attn_mask = _added_mask(attn_mask, query)
         return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
     if enable_gqa and any(query.size(-3) % t.size(-3) for t in (key, value)):
         raise RuntimeError(

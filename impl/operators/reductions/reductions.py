@@ -16,6 +16,7 @@ from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, get_default_dtype
 from impl.core.meta_arrays import is_meta, reduced_shape
 from impl.core.registry import tensor_ops
+from impl.core.state import STATE
 from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
@@ -483,9 +484,16 @@ def numel(value) -> int:
 formula_operation(sum_to)
 
 
-tensor_ops.is_subclass_like = lambda *values: any(
-    isinstance(value, BatchedTensor) or is_wrapped(value) or dispatches(value) for value in values
-)
+def _is_subclass_like(*values) -> bool:
+    if STATE.dispatch_modes or STATE.before_write is not None:  # modes see all tensors
+        return True
+    return any(
+        isinstance(value, BatchedTensor) or is_wrapped(value) or dispatches(value)
+        for value in values
+    )
+
+
+tensor_ops.is_subclass_like = _is_subclass_like
 tensor_ops.count_zeros = lambda value: count_zeros(value._raw)
 tensor_ops.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)
 tensor_ops.numel = lambda value: value.numel()

@@ -14,15 +14,13 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import infer_size, restride, sizes_given, sizes_of
 from impl.core.sparse_array import SparseArray
-from impl.core.state import STATE
 from impl.core.strides import element_strides, is_contiguous
 from impl.dispatch import view_operator
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.vmap_rules import hide, hide_at
 from impl.operators.views.view_dtype import reinterpreted
-from impl.tensor.batched_tensor import BatchedTensor
 from impl.tensor.geometry import Geometry
-from impl.tensor.tensor import Tensor, dispatches
+from impl.tensor.tensor import Tensor
 
 _NO_DIM = "Dimension is out of range (expected to be in range of [-1, 0], but got {}"
 
@@ -88,19 +86,10 @@ def _reshape(self: Tensor, shape) -> Tensor:
         return tensor_ops.view(self, shape)
     shape, strides = _restrided(self._raw.shape, strides, tuple(shape))
     if strides is not None:
-        if _is_subclass_like(self):
+        if tensor_ops.is_subclass_like(self):
             return tensor_ops.view(self, shape)
         return tensor_ops.reshape_alias(self, shape, strides)
     return unsafe_view(self.clone(memory_format=contiguous_format), shape)
-
-
-def _is_subclass_like(tensor: Tensor) -> bool:
-    """Whether a tensor is one of a mode, a transform or a class with `__torch_dispatch__`, of which
-    ATen makes no alias (isTensorSubclassLike)."""
-    if STATE.before_write is not None or dispatches(tensor):
-        return True
-    wraps = STATE.transforms and any(transform.wraps for transform in STATE.transforms)
-    return bool(wraps) or type(tensor) is BatchedTensor
 
 
 @functools.lru_cache(2048)
