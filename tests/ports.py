@@ -44,6 +44,7 @@ def main(habit: str) -> None:
             "without": ["requires_grad", "is_leaf", "has_grad_fn", "retains_grad", "output_nr"],
         },
         "unknown_level": {**ready, "levels": ["values", "depth"]},
+        "telling": {**ready, "saved": True},
         "old": {**ready, "protocol": 0},
         "absent": {**ready, "unavailable": "there is no such card"},
         "array": [1],
@@ -84,6 +85,9 @@ def main(habit: str) -> None:
             say({"type": "failed", "id": request["id"], "reason": "a slip"})
         elif habit == "rubbish" and "torch.sin" in source:
             say({"type": "trace", "id": request["id"], **json.loads(os.environ["RUBBISH"])})
+        elif habit == "telling":
+            told = json.loads(os.environ["SAVED"]) if request.get("saved") else {}
+            say({**trace(request, {**TENSOR, "storage": 7}), **told})
         else:
             say(trace(request, TENSOR))
 

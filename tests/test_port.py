@@ -191,6 +191,49 @@ def test_storages_are_named_by_who_had_them_first(monkeypatch):
     assert steps[3].changed["x"]["storage"] == "x" and steps[3].result["storage"] == "result"
 
 
+ROW = ["result", 7, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("habit", "saved", "told"),
+    [
+        ("telling", [{"x": {"0": [ROW, ["other", 8, None, None]], "1": None}}], True),
+        ("telling", None, False),
+        ("right", [{}], False),
+    ],
+)
+def test_a_port_that_can_tell_is_asked_what_nodes_saved(monkeypatch, habit, saved, told):
+    monkeypatch.setenv("SAVED", json.dumps({} if saved is None else {"saved": saved}))
+    asked = program("x = torch.ones(2)")
+    with port(habit) as made:
+        found = made.saved(asked, made.trace(asked))
+    rows = [["result", "x", 0, 1], ["other", None, None, None]]
+    assert found == ([{"x": {"0": rows, "1": None}}] if told else None)
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {},
+        [],
+        [3],
+        [{"x": []}],
+        [{"x": {"0": 3}}],
+        [{"x": {"0": [ROW[:3]]}}],
+        [{"x": {"0": [[3, *ROW[1:]]]}}],
+        [{"x": {"0": [["result", [7], 0, 1]]}}],
+        [{"x": {"0": [["result", 7, True, 1.5]]}}],
+    ],
+)
+def test_saved_tensors_that_are_none_are_refused(monkeypatch, saved):
+    monkeypatch.setenv("SAVED", json.dumps({"saved": saved}))
+    asked = program("x = torch.ones(2)")
+    with port("telling") as made:
+        shown = made.trace(asked)
+        with pytest.raises(Garbled, match="saved"):
+            made.saved(asked, shown)
+
+
 def test_the_messages_meet_the_schema(monkeypatch):
     sent = []
     with port("all_levels") as made:
@@ -323,6 +366,18 @@ def test_the_port_in_rust(tmp_path):
     conforming = [line for line in lines if line["outcome"] == "conforms"]
     assert {line["rule"] for line in conforming} == set(rules)
     assert all(line["levels"]["diagnostics"] == "conforms" for line in conforming)
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+def test_the_port_in_rust_tells_what_nodes_saved():
+    asked = program("x = torch.ones(2, requires_grad=True)\ny = x.exp()\ny.detach().mul_(2)")
+    with Port(RUST, timeout=60.0) as made:
+        found = made.saved(asked, made.trace(asked))
+    assert found == [
+        {},
+        {"y": {"0": [["output 0", "y", 0, 0]]}},
+        {"y": {"0": [["output 0", "y", 0, 1]]}},
+    ]
 
 
 def test_the_port_in_rust_without_a_compiler_is_not_run(tmp_path, monkeypatch):

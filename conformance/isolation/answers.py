@@ -43,7 +43,17 @@ def read_trace(
     levels: Collection[str],
     without: Collection[str] = (),
 ) -> Trace:
-    """Return the trace in a port's answer.
+    """Return the trace in a port's answer; see `read_labelled`."""
+    return read_labelled(answer, program, levels, without)[0]
+
+
+def read_labelled(
+    answer: dict[str, Any],
+    program: Program,
+    levels: Collection[str],
+    without: Collection[str] = (),
+) -> tuple[Trace, dict[Any, str]]:
+    """Return the trace in a port's answer, and its labels of storages by the port's own.
 
     A port numbers its statements but has no line numbers; it may use any storage labels, and leave
     out the fields of levels that it does not claim (``levels``), or that it lists as ``without``.
@@ -77,7 +87,51 @@ def read_trace(
     # A port may stop where it lacks something, and nowhere else.
     if len(steps) < len(statements) and not (trace.steps and _lacks(trace.steps[-1])):
         raise TraceError(f"not a trace: {len(steps)} steps for {len(statements)} statements")
-    return trace
+    return trace, reader.labels
+
+
+def read_saved(given: Any, count: int, labels: dict[Any, str]) -> list[dict[str, Any]]:
+    """Return the saved tensors after each of `count` steps, as a port gives them.
+
+    Storages have the port's own labels, of which `labels` has those that a name had. Raises
+    TraceError for anything but what `conformance.observe.saved` describes.
+    """
+    if not isinstance(given, list) or len(given) != count:
+        raise TraceError(f'"saved" is not a list of {count}')
+    return [
+        {
+            str(name): {
+                str(number): None if rows is None else [_row(row, labels) for row in _list(rows)]
+                for number, rows in _object(nodes).items()
+            }
+            for name, nodes in _object(step).items()
+        }
+        for step in given
+    ]
+
+
+def _row(row: Any, labels: dict[Any, str]) -> list[Any]:
+    """`[attribute, storage, version when saved, version now]`."""
+    if not isinstance(row, list) or len(row) != 4:
+        raise TraceError(f'"saved" has a row {row!r}'[:200])
+    attribute, storage, *versions = row
+    if not isinstance(attribute, str) or not isinstance(storage, (str, int, type(None))):
+        raise TraceError(f'"saved" has a row {row!r}'[:200])
+    if not all(version is None or type(version) is int for version in versions):
+        raise TraceError(f'"saved" has versions {versions!r}'[:200])
+    return [attribute, labels.get(storage), *versions]
+
+
+def _object(given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise TraceError(f'"saved" has {given!r}, which is no object'[:200])
+    return given
+
+
+def _list(given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise TraceError(f'"saved" has {given!r}, which is no list'[:200])
+    return given
 
 
 def _lacks(step: Step) -> bool:

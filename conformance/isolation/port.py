@@ -19,7 +19,7 @@ from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
 from conformance.base.release import version
 from conformance.isolation import confine, container, keeper
-from conformance.isolation.answers import read_trace
+from conformance.isolation.answers import read_labelled, read_saved, read_trace
 from conformance.isolation.child import Child, Failed, Identity, Pending, Unsupported
 from conformance.isolation.confine import network_refusal
 from conformance.isolation.process import Garbled, Process, shortened
@@ -51,6 +51,9 @@ class Port(Child):
     without: tuple[str, ...] = ()
     """Fields of the claimed levels that the port does not have."""
 
+    tells_saved = False
+    """Whether it says that it can tell the saved tensors of a program's nodes."""
+
     network = False
     """Whether it may use this machine's network, where the kernel can take it away."""
 
@@ -63,19 +66,33 @@ class Port(Child):
     _removal: list[str] | None = None
 
     def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
+        def read(answer: dict[str, Any]) -> Trace:
+            return read_trace(answer, program, self.identity().levels, self.without)
+
+        return self._begun(self._request(program), read, timeout)
+
+    def _request(self, program: Program) -> dict[str, Any]:
         try:
             form = neutral(program)
         except NotNeutral as reason:
             raise Unsupported(str(reason)) from None
-        request = {"type": "run", "default_dtype": self.default_dtype, "program": form}
+        return {"type": "run", "default_dtype": self.default_dtype, "program": form}
 
-        def read(answer: dict[str, Any]) -> Trace:
-            return read_trace(answer, program, self.identity().levels, self.without)
+    def saved(
+        self, program: Program, shown: Trace, timeout: float | None = None
+    ) -> list[Any] | None:
+        """As `Child.saved`; a port is asked if it says in the handshake that it can tell."""
+        if not self.tells_saved:
+            return None
 
-        return self._begun(request, read, timeout)
+        def read(answer: dict[str, Any]) -> list[Any] | None:
+            levels = self.identity().levels
+            trace, labels = read_labelled(answer, program, levels, self.without)
+            if trace.to_json() != shown.to_json() or "saved" not in answer:
+                return None
+            return read_saved(answer["saved"], len(trace.steps), labels)
 
-    def saved(self, program: Program, shown: Trace, timeout: float | None = None) -> None:
-        """A port is not asked for the tensors that its nodes saved."""
+        return self._begun({**self._request(program), "saved": True}, read, timeout).read()
 
     def tally(self, entry: str, dtype: str, timeout: float | None = None) -> dict[str, Any]:
         raise Unsupported("an entry of the sweep is made by torch, for backends in Python")
@@ -158,6 +175,7 @@ class Port(Child):
         )
         try:
             identity, self.without = _capabilities(answer)
+            self.tells_saved = answer.get("saved") is True
         except (KeyError, TypeError, ValueError) as error:
             raise Garbled(
                 f"it answered {shortened(answer)} to the start: {_reason(error)}{process.tail()}"

@@ -182,6 +182,12 @@ impl Saved {
         Saved { version: tensor.version(), data, output_nr: Some(nr), had_history: true }
     }
 
+    /// Its storage, the version that was saved and the one of now; None where it is freed.
+    pub fn place(&self) -> Option<(u64, usize, usize)> {
+        let data = self.data.as_ref()?;
+        Some((data.layout().storage.id, self.version, data.version()))
+    }
+
     /// The tensor, unless it was freed or written to; `node` is the one that saved it.
     pub fn unpack(&self, node: &Rc<Node>) -> Outcome<Tensor> {
         let Some(data) = &self.data else {

@@ -60,6 +60,7 @@ fn start() -> Json {
         ("version", Json::from(env!("CARGO_PKG_VERSION"))),
         ("device", Json::from("cpu")),
         ("levels", Json::Array(levels.into_iter().map(Json::from).collect())),
+        ("saved", Json::Bool(true)),
     ])
 }
 
@@ -72,16 +73,21 @@ fn run(request: &Json, id: Json) -> Json {
     let scope = Rc::new(Scope::default());
     let mut observer = Observer::default();
     let statements = request.get("program").and_then(|program| program.get("statements"));
-    let mut steps = Vec::new();
+    let (mut steps, mut saved) = (Vec::new(), Vec::new());
     for statement in statements.map(Json::items).unwrap_or_default() {
         let (step, goes_on) = traced(statement, &scope, &mut observer);
         steps.push(step);
+        saved.push(observer.saved());
         if !goes_on {
             break;
         }
     }
     scope.clear();
-    object([("type", Json::from("trace")), ("id", id), ("steps", Json::Array(steps))])
+    let (kind, steps) = (("type", Json::from("trace")), ("steps", Json::Array(steps)));
+    match request.get("saved") {
+        None => object([kind, ("id", id), steps]),
+        Some(_) => object([kind, ("id", id), steps, ("saved", Json::Array(saved))]),
+    }
 }
 
 /// One statement's step of the trace, and whether the port can go on.

@@ -1,12 +1,13 @@
 //! Observations: what can be seen of the values that a program has bound.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::fault::{Fault, Outcome};
-use crate::graph::{Edge, Node, Work, grad_fn};
+use crate::graph::{Edge, Node, Saved, Work, grad_fn};
 use crate::json::{Json, float, object};
 use crate::library::python;
+use crate::operation::Keep;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
@@ -120,22 +121,20 @@ impl Observer {
         Json::Object(fields)
     }
 
+    /// What the nodes of each live tensor's graph saved, by their numbers, for drawings.
+    pub fn saved(&self) -> Json {
+        let mut found = Vec::new();
+        for (name, value) in &self.live {
+            saved_below(name, value, &mut found);
+        }
+        Json::Object(found)
+    }
+
     /// The nodes below a gradient function in preorder, each with its edges.
     fn graph(&self, root: Option<&Rc<Node>>) -> Vec<Json> {
-        let mut order: Vec<Rc<Node>> = Vec::new();
-        let mut numbers: HashMap<u64, usize> = HashMap::new();
-        let mut open: Vec<Rc<Node>> = root.into_iter().cloned().collect();
-        while let Some(node) = open.pop() {
-            if order.len() > NODES {
-                break;
-            }
-            if numbers.contains_key(&node.id) {
-                continue;
-            }
-            numbers.insert(node.id, order.len());
-            open.extend(node.shown_edges().iter().rev().flatten().map(|edge| edge.node.clone()));
-            order.push(node);
-        }
+        let order = preorder(root);
+        let numbers: HashMap<u64, usize> =
+            order.iter().enumerate().map(|(number, node)| (node.id, number)).collect();
         let edge = |edge: &Option<Edge>| match edge {
             None => "-".to_string(),
             Some(edge) => match numbers.get(&edge.node.id) {
@@ -165,6 +164,63 @@ impl Observer {
         let named = |value: &Value| matches!(value, Value::Tensor(tensor) if tensor.is(leaf));
         self.live.iter().find(|(_, value)| named(value)).map_or("", |(name, _)| name)
     }
+}
+
+/// The nodes below a gradient function in preorder, one more than are told of.
+fn preorder(root: Option<&Rc<Node>>) -> Vec<Rc<Node>> {
+    let mut order: Vec<Rc<Node>> = Vec::new();
+    let mut known: HashSet<u64> = HashSet::new();
+    let mut open: Vec<Rc<Node>> = root.into_iter().cloned().collect();
+    while let Some(node) = open.pop() {
+        if order.len() > NODES {
+            break;
+        }
+        if known.insert(node.id) {
+            open.extend(node.shown_edges().iter().rev().flatten().map(|edge| edge.node.clone()));
+            order.push(node);
+        }
+    }
+    order
+}
+
+/// What the graph of a value saved, and of the parts of a container.
+fn saved_below(name: &str, value: &Value, found: &mut Vec<(String, Json)>) {
+    match value {
+        Value::Tensor(tensor) => {
+            let Ok(root) = grad_fn(tensor) else { return };
+            let order = preorder(root.as_ref());
+            let numbered = order.iter().take(NODES).enumerate();
+            let nodes: Vec<(String, Json)> = numbered
+                .filter_map(|(number, node)| Some((number.to_string(), saved_by(node)?)))
+                .collect();
+            if !nodes.is_empty() {
+                found.push((name.to_string(), Json::Object(nodes)));
+            }
+        }
+        Value::List(_) | Value::Tuple(_) => {
+            for (i, item) in value.items().unwrap_or_default().into_iter().enumerate() {
+                saved_below(&format!("{name}[{i}]"), &item, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A row for each tensor that a node saved, null where they are freed; None if it saves none.
+fn saved_by(node: &Node) -> Option<Json> {
+    let Work::Operation { saved, .. } = &node.work else { return None };
+    let saved = saved.borrow();
+    let row = |(keep, one): &(Keep, Saved)| {
+        let (storage, then, now) = one.place()?;
+        let what = match keep {
+            Keep::Input(i) => format!("input {i}"),
+            Keep::Output(nr) => format!("output {nr}"),
+        };
+        let numbers = [Json::Int(storage as i64), Json::from(then), Json::from(now)];
+        Some(Json::Array([Json::Str(what)].into_iter().chain(numbers).collect()))
+    };
+    let rows: Option<Vec<Json>> = saved.iter().map(row).collect();
+    (!saved.is_empty()).then(|| rows.map_or(Json::Null, Json::Array))
 }
 
 /// The fields that a tensor and a gradient have in common.

@@ -87,10 +87,22 @@ function savedOf(own, { other, pairs, graph }) {
   const found = new Map();
   for (const { at } of graph.nodes) {
     const texts = savedTexts(own?.[at]);
-    const theirs = other && pairs?.has(at) ? new Set(savedTexts(other[pairs.get(at)]).map(({ text }) => text)) : null;
-    found.set(at, texts.map((one) => ({ ...one, isDifferent: Boolean(theirs && !theirs.has(one.text)) })));
+    const lacks = other && pairs?.has(at) ? lacking(texts, savedTexts(other[pairs.get(at)])) : [];
+    found.set(at, texts.map((one, row) => ({ ...one, isDifferent: Boolean(lacks[row]) })));
   }
   return found;
+}
+
+// For each saved tensor whether the other node has none like it, by its attribute or else by its place.
+function lacking(own, theirs) {
+  const left = [...theirs];
+  const taken = (key, one) => {
+    const at = left.findIndex((other) => other[key] === one[key]);
+    if (at >= 0) left.splice(at, 1);
+    return at >= 0;
+  };
+  const exact = own.map((one) => taken("text", one));
+  return own.map((one, row) => !exact[row] && !taken("where", one));
 }
 
 function mark(marks, one, two) {

@@ -62,7 +62,9 @@ function savedTexts(rows) {
     const isStale = saved !== now;
     const place = label !== null ? `storage ${label}` : isStale ? null : "unnamed";
     const parts = [place, saved !== null && `version ${saved}`, isStale && `now ${now}: stale`];
-    return { isStale, text: `${attribute.startsWith("saved_") ? "" : "saved "}${attribute}: ${parts.filter(Boolean).join(", ")}` };
+    // Backends may name attributes otherwise; of a stale one only some know the storage.
+    const where = isStale ? parts.slice(1).join() : parts.join();
+    return { isStale, where, text: `${attribute.startsWith("saved_") ? "" : "saved "}${attribute}: ${parts.filter(Boolean).join(", ")}` };
   });
 }
 
