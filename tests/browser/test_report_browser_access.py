@@ -266,6 +266,28 @@ def test_a_narrow_window_needs_no_sideways_scrolling(
     assert width(page) <= 360
 
 
+CLIPPED = """
+return [...document.querySelectorAll("table")].flatMap((table) => {
+  const frames = [];
+  for (let one = table; one; one = one.parentElement) frames.push(one);
+  return frames.filter((one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1)
+    .map((one) => `${one.tagName} ${one.className} ${one.scrollWidth} > ${one.clientWidth}`);
+});
+"""
+
+
+@pytest.mark.parametrize("across", [1280, 2560])
+@pytest.mark.parametrize("fragment", ["", "#TIES-02.1", "#SEED-66.1"])
+def test_tables_take_the_window_and_are_not_clipped(
+    across: int, fragment: str, browser: Any, opened: Any, small_report: str
+) -> None:
+    resize(browser, across, 1000)
+    page = opened(small_report, fragment)
+    assert page.find_elements("css selector", "table")
+    assert page.execute_script(CLIPPED) == []
+    assert width(page) <= across
+
+
 def test_controls_have_names(opened: Any, small_report: str) -> None:
     for fragment in ("", "#TIES-02.1"):
         assert nameless(opened(small_report, fragment)) == []
