@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from conformance.backends import Backend
 from conformance.base.reference import reference_folder
 from conformance.execution.execute import looked_at
 from conformance.execution.recordings import fingerprint
-from conformance.observe.observer import Observer
 from conformance.observe.saved import saved_tensors
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
@@ -28,27 +27,30 @@ FILE = "torch-{version}-{device}.json.xz"
 HOOKS = ("saved_tensors_hooks", "register_hooks", "save_on_cpu", "checkpoint")
 
 
-def has_hooks(program: Program) -> bool:
-    """Whether a saved tensor of the program may pass hooks, which reading it calls."""
-    return any(word in program.source for word in HOOKS)
-
-
 def saved_after_each(program: Program, backend: Backend, recorded: Trace) -> list[Any] | None:
-    """The saved tensors after each statement; None where the program shows another trace now.
+    """The saved tensors after each statement; None where the program shows another trace now."""
+    found = in_one_run(program, backend, recorded)
+    return by_parts(program, backend, recorded) if found is None else found
 
-    Without hooks the program is run once. With hooks, and where reading has changed its trace, it
-    is run anew up to each statement. State that its last statements would undo then stays, so the
-    process should run no other program afterwards.
+
+def in_one_run(program: Program, backend: Backend, recorded: Trace) -> list[Any] | None:
+    """The saved tensors, read after each statement while the program runs.
+
+    None where a saved tensor may pass hooks, which reading it calls, or reading changes the trace.
     """
-    hooks = has_hooks(program)
+    if _has_hooks(program):
+        return None
+    shown, found = looked_at(program, backend, partial(saved_tensors, hooks=False))
+    return found if shown.to_json() == recorded.to_json() else None
 
-    def look(observer: Observer, live: dict[str, Any]) -> Any:
-        return saved_tensors(observer, live, hooks=hooks)
 
-    if not hooks:
-        shown, found = looked_at(program, backend, look)
-        if shown.to_json() == recorded.to_json():
-            return found
+def by_parts(program: Program, backend: Backend, recorded: Trace) -> list[Any] | None:
+    """The saved tensors, for which the program is run anew up to each statement.
+
+    None where it shows another trace now. Whatever its last statements would undo stays as it is,
+    so the process should run no other program afterwards.
+    """
+    look = partial(saved_tensors, hooks=_has_hooks(program))
     found = []
     for count, _ in enumerate(recorded.steps, start=1):
         shown, seen = looked_at(program, backend, look, only_after=count)
@@ -56,6 +58,10 @@ def saved_after_each(program: Program, backend: Backend, recorded: Trace) -> lis
             return None
         found += seen
     return found
+
+
+def _has_hooks(program: Program) -> bool:
+    return any(word in program.source for word in HOOKS)
 
 
 def _graphs(trace: Trace) -> dict[str, Any]:

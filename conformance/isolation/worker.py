@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from conformance.backends import Backend, find
 from conformance.execution.execute import trace
-from conformance.execution.saved import has_hooks, saved_after_each
+from conformance.execution.saved import by_parts, in_one_run
 from conformance.isolation.confine import end_with_parent
 from conformance.isolation.interpreter import Interpreter
 from conformance.observe.trace import Trace
@@ -84,8 +84,10 @@ def _asked(backend: Backend, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _saved(backend: Backend, program: Program, shown: Trace) -> dict[str, Any]:
-    saved = {"saved": saved_after_each(program, backend, shown)}
-    return {**saved, "spent": "parts of a program ran"} if has_hooks(program) else saved
+    found = in_one_run(program, backend, shown)
+    if found is not None:
+        return {"saved": found}
+    return {"saved": by_parts(program, backend, shown), "spent": "parts of a program ran"}
 
 
 def _example(backend: Backend, identifier: str) -> dict[str, Any]:
