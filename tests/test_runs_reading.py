@@ -153,6 +153,22 @@ def test_versions_are_minor_versions_of_torch(tmp_path, fields, message):
     refused(written(tmp_path / "r", program("A.1", **fields)), Malformed, 2, message)
 
 
+ROWS = [{"y": {"0": [["result", "y", 0, 1], ["other", None, None, None]], "1": None}}]
+
+
+def test_saved_tensors_are_rows_by_name_and_node(tmp_path):
+    read_run(written(tmp_path / "r", program("A.1", saved={"expected": ROWS, "got": [{}]})))
+    for saved, message in [
+        (ROWS, '"saved": expected `object`'),
+        ({"given": ROWS}, '"saved": invalid enum value'),
+        ({"got": [{"y": []}]}, r'"saved\[...\]\[0\]\[...\]": expected `object`'),
+        ({"got": [{"y": {"0": [["result", 7, 0, 0]]}}]}, "expected `str | null`, got `int`"),
+        ({"got": [{"y": {"0": [["result", "y", 0]]}}]}, "expected `array` of length 4"),
+        ({"got": [{"y": {"0": [["result", "y", -1, 0]]}}]}, "expected `int` >= 0"),
+    ]:
+        refused(written(tmp_path / "r", program("A.1", saved=saved)), Malformed, 2, message)
+
+
 @pytest.mark.parametrize("claims", [[], {"values": []}, {"taste": ["2.15"]}, {"values": ["2"]}])
 def test_claims_name_levels_and_versions(good, claims):
     text = f'"claims":{json.dumps(claims)},"exit"'.encode()

@@ -146,10 +146,13 @@ def test_a_conforming_program_has_those_of_torch_that_are_recorded():
     assert older["outcome"] == "conforms" and "saved" not in older
 
 
-def test_a_side_that_cannot_give_them_costs_nothing():
+@pytest.mark.parametrize("given", [IsolationError("it died"), "rubbish", [{"y": {"0": [[1]]}}]])
+def test_a_side_that_cannot_give_them_costs_nothing(given: Any):
     class Silent(Here):
         def saved(self, *_: Any, **__: Any) -> Any:
-            raise IsolationError("it died")
+            if isinstance(given, Exception):
+                raise given
+            return given
 
     program = Program("SAVED-01.1", "saved", SINH, "")
     settings = Settings(isolation=False)

@@ -12,6 +12,17 @@ Count = Annotated[int, Meta(ge=0, le=2**62)]
 Minor = Annotated[str, Meta(pattern=r"\A[0-9]{1,9}\.[0-9]{1,9}\Z")]
 """A minor version of torch."""
 
+Saved = tuple[str, str | None, Count | None, Count | None]
+"""A saved tensor: its attribute, its storage's label, its version when saved, and the one now."""
+
+SavedTensors = list[dict[str, dict[str, list[Saved] | None]]]
+"""After each statement, by name, and by the number of a node in its graph; None for freed ones."""
+
+SavedOfPorts = list[
+    dict[str, dict[str, list[tuple[str, str | int | None, Count | None, Count | None]] | None]]
+]
+"""The same with a port's own labels of storages."""
+
 _MISSING = re.compile(r"Object missing required field `(.*?)`(?: - at `\$\.?(.*)`)?")
 _WRONG = re.compile(r"(.*?) - at (?:`key` in )?`\$\.?(.*)`", re.DOTALL)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from conformance.base.forms import SavedOfPorts, SavedTensors, check
 from conformance.observe.fields import CONTAINERS, KINDS, Comparator, Field, fields_of
 from conformance.observe.trace import Observation, Step, Trace, TraceError
 from conformance.program.program import Program
@@ -38,16 +39,6 @@ RESULT = "result"
 
 
 def read_trace(
-    answer: dict[str, Any],
-    program: Program,
-    levels: Collection[str],
-    without: Collection[str] = (),
-) -> Trace:
-    """Return the trace in a port's answer; see `read_labelled`."""
-    return read_labelled(answer, program, levels, without)[0]
-
-
-def read_labelled(
     answer: dict[str, Any],
     program: Program,
     levels: Collection[str],
@@ -90,48 +81,29 @@ def read_labelled(
     return trace, reader.labels
 
 
-def read_saved(given: Any, count: int, labels: dict[Any, str]) -> list[dict[str, Any]]:
+def read_saved(given: Any, count: int, labels: dict[Any, str]) -> SavedTensors:
     """Return the saved tensors after each of `count` steps, as a port gives them.
 
     Storages have the port's own labels, of which `labels` has those that a name had. Raises
-    TraceError for anything but what `conformance.observe.saved` describes.
+    TraceError for anything else.
     """
-    if not isinstance(given, list) or len(given) != count:
-        raise TraceError(f'"saved" is not a list of {count}')
+    try:
+        check(given, SavedOfPorts)
+    except ValueError as error:
+        raise TraceError(f"not saved tensors: {error}") from None
+    if len(given) != count:
+        raise TraceError(f"not saved tensors: {len(given)} steps, where the trace has {count}")
+
+    def labelled(rows: list[Any] | None) -> list[Any] | None:
+        return rows and [[name, labels.get(own), *versions] for name, own, *versions in rows]
+
     return [
         {
-            str(name): {
-                str(number): None if rows is None else [_row(row, labels) for row in _list(rows)]
-                for number, rows in _object(nodes).items()
-            }
-            for name, nodes in _object(step).items()
+            name: {number: labelled(rows) for number, rows in nodes.items()}
+            for name, nodes in step.items()
         }
         for step in given
     ]
-
-
-def _row(row: Any, labels: dict[Any, str]) -> list[Any]:
-    """`[attribute, storage, version when saved, version now]`."""
-    if not isinstance(row, list) or len(row) != 4:
-        raise TraceError(f'"saved" has a row {row!r}'[:200])
-    attribute, storage, *versions = row
-    if not isinstance(attribute, str) or not isinstance(storage, (str, int, type(None))):
-        raise TraceError(f'"saved" has a row {row!r}'[:200])
-    if not all(version is None or type(version) is int for version in versions):
-        raise TraceError(f'"saved" has versions {versions!r}'[:200])
-    return [attribute, labels.get(storage), *versions]
-
-
-def _object(given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise TraceError(f'"saved" has {given!r}, which is no object'[:200])
-    return given
-
-
-def _list(given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise TraceError(f'"saved" has {given!r}, which is no list'[:200])
-    return given
 
 
 def _lacks(step: Step) -> bool:

@@ -120,8 +120,11 @@ class Child:
 
         ``timeout`` is in seconds, where it is shorter than the usual one.
         """
-        request = {"default_dtype": self.default_dtype, "program": program.to_json()}
+        request = self._request(program)
         return self._begun(request, lambda a: Trace.from_json(a.get("trace")), timeout)
+
+    def _request(self, program: Program) -> dict[str, Any]:
+        return {"default_dtype": self.default_dtype, "program": program.to_json()}
 
     def saved(
         self, program: Program, shown: Trace, timeout: float | None = None
@@ -131,8 +134,7 @@ class Child:
         None where the backend does not show the trace ``shown`` again. Takes a ``timeout`` as
         `begin` does, and raises as `trace` does.
         """
-        about = {"default_dtype": self.default_dtype, "program": program.to_json()}
-        request = {**about, "saved_of": shown.to_json()}
+        request = {**self._request(program), "saved_of": shown.to_json()}
         return self._begun(request, lambda answer: answer["saved"], timeout).read()
 
     def example(self, identifier: str) -> Program:

@@ -19,7 +19,7 @@ from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
 from conformance.base.release import version
 from conformance.isolation import confine, container, keeper
-from conformance.isolation.answers import read_labelled, read_saved, read_trace
+from conformance.isolation.answers import read_saved, read_trace
 from conformance.isolation.child import Child, Failed, Identity, Pending, Unsupported
 from conformance.isolation.confine import network_refusal
 from conformance.isolation.process import Garbled, Process, shortened
@@ -67,9 +67,12 @@ class Port(Child):
 
     def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
         def read(answer: dict[str, Any]) -> Trace:
-            return read_trace(answer, program, self.identity().levels, self.without)
+            return self._read(answer, program)[0]
 
         return self._begun(self._request(program), read, timeout)
+
+    def _read(self, answer: dict[str, Any], program: Program) -> tuple[Trace, dict[Any, str]]:
+        return read_trace(answer, program, self.identity().levels, self.without)
 
     def _request(self, program: Program) -> dict[str, Any]:
         try:
@@ -86,8 +89,7 @@ class Port(Child):
             return None
 
         def read(answer: dict[str, Any]) -> list[Any] | None:
-            levels = self.identity().levels
-            trace, labels = read_labelled(answer, program, levels, self.without)
+            trace, labels = self._read(answer, program)
             if trace.to_json() != shown.to_json() or "saved" not in answer:
                 return None
             return read_saved(answer["saved"], len(trace.steps), labels)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from conformance import backends
+from conformance.base.forms import SavedTensors, check
 from conformance.base.levels import LEVELS
 from conformance.execution.execute import trace
 from conformance.execution.recorded import Recorded, find_recording, saved_of
@@ -229,7 +230,10 @@ class Sides:
         None where they are not known: they are for drawings, so no failure to read them counts.
         """
         with suppress(Exception):
-            return self[role].saved(program, shown, timeout)
+            found = self[role].saved(program, shown, timeout)
+            if found is not None:
+                check(found, SavedTensors)  # a backend is not trusted
+            return found
         return None
 
     def close(self) -> None:

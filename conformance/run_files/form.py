@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_args
 from msgspec import Meta
 
 from conformance.base import classes, levels
-from conformance.base.forms import Count, Minor
+from conformance.base.forms import Count, Minor, SavedTensors
 
 Class = Literal[
     "core",
@@ -246,6 +246,7 @@ class Program(TypedDict):
     known: Known | None
     expected: NotRequired[Trace | None]
     got: NotRequired[Trace | None]
+    saved: NotRequired[dict[Literal["expected", "got"], SavedTensors]]
     seconds: Times
 
 

@@ -73,20 +73,23 @@ fn run(request: &Json, id: Json) -> Json {
     let scope = Rc::new(Scope::default());
     let mut observer = Observer::default();
     let statements = request.get("program").and_then(|program| program.get("statements"));
-    let (mut steps, mut saved) = (Vec::new(), Vec::new());
+    let mut steps = Vec::new();
+    let mut saved = request.get("saved").map(|_| Vec::new());
     for statement in statements.map(Json::items).unwrap_or_default() {
         let (step, goes_on) = traced(statement, &scope, &mut observer);
         steps.push(step);
-        saved.push(observer.saved());
+        if let Some(saved) = &mut saved {
+            saved.push(observer.saved());
+        }
         if !goes_on {
             break;
         }
     }
     scope.clear();
     let (kind, steps) = (("type", Json::from("trace")), ("steps", Json::Array(steps)));
-    match request.get("saved") {
+    match saved {
         None => object([kind, ("id", id), steps]),
-        Some(_) => object([kind, ("id", id), steps, ("saved", Json::Array(saved))]),
+        Some(saved) => object([kind, ("id", id), steps, ("saved", Json::Array(saved))]),
     }
 }
 

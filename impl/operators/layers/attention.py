@@ -239,22 +239,19 @@ def mixed_heads(operands, batch: int, heads: int, is_causal: bool) -> Tensor:
 # -- composed -----------------------------------------------------------------------------------
 
 
-def _added_mask(mask: Tensor, like: Tensor) -> Tensor:
+def _added_mask(mask: Tensor | None, like: Tensor) -> Tensor | None:
     """A mask to add to the scores: minus infinity where a boolean mask is false."""
-    if mask.dtype.name != "bool":
+    if mask is None or mask.dtype.name != "bool":
         return mask
-    none, all_of_it = (
-        FUNCTIONS["scalar_tensor"](value, dtype=like.dtype) for value in (0.0, -math.inf)
-    )
-    return FUNCTIONS["where"](mask, none, all_of_it)
+    zero, lowest = (FUNCTIONS["scalar_tensor"](n, dtype=like.dtype) for n in (0.0, -math.inf))
+    return FUNCTIONS["where"](mask, zero, lowest)
 
 
 def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     if is_causal:
         shape = (query._raw.shape[-2], key._raw.shape[-2])
         mask = FUNCTIONS["ones"](shape, dtype=BY_NUMPY[np.dtype(bool)]).tril()
-    if mask is not None:
-        mask = _added_mask(mask, query)
+    mask = _added_mask(mask, query)
     kind = query.dtype
     if kind.numpy in REDUCED:
         query, key, value = (tensor.to(float32) for tensor in (query, key, value))
@@ -275,8 +272,25 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     return FUNCTIONS["matmul"](weights, value).to(kind)
 
 
-def _check_mask(mask: Tensor, query: Tensor) -> None:
-    if mask.dtype not in (bool_, float32, query.dtype):
+def _check_operands(query, key, value, mask, is_causal) -> None:
+    ranks = [tensor._raw.ndim for tensor in (query, key, value)]
+    if len({tensor.dtype for tensor in (query, key, value)}) > 1:
+        kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
+        )
+    if min(ranks) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
+        )
+    if is_causal and mask is not None:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+    if mask is not None and mask.dtype not in (bool_, float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {mask.dtype.c_name} and  query.dtype: {query.dtype.c_name} instead."
@@ -294,26 +308,8 @@ def scaled_dot_product_attention(
     key and value serves an equal number of the query's heads. Raises RuntimeError for a mask with
     `is_causal`, for sizes that do not fit, and where no kernel is allowed (`takes_flash`).
     """
-    ranks = [tensor._raw.ndim for tensor in (query, key, value)]
-    if len({tensor.dtype for tensor in (query, key, value)}) > 1:
-        kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
-        raise RuntimeError(
-            "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
-        )
-    if min(ranks) < 2:
-        raise RuntimeError(
-            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
-            f"{ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
-        )
-    if is_causal and attn_mask is not None:
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-            "is_causal=True"
-        )
-    if attn_mask is not None:
-        _check_mask(attn_mask, query)
-    if ranks == [3, 3, 3]:
+    _check_operands(query, key, value, attn_mask, is_causal)
+    if all(tensor._raw.ndim == 3 for tensor in (query, key, value)):
         query, key, value = (tensor.unsqueeze(0) for tensor in (query, key, value))
         while attn_mask is not None and attn_mask.dim() < 4:
             attn_mask = attn_mask.unsqueeze(0)
@@ -331,9 +327,8 @@ def scaled_dot_product_attention(
             raise RuntimeError(
                 "scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0"
             )
-        if attn_mask is not None:
-            attn_mask = _added_mask(attn_mask, query)
-        return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
+        mask = _added_mask(attn_mask, query)
+        return flash_attention(*operands, dropout_p, is_causal, mask, scale)[0]
     if enable_gqa and any(query.size(-3) % t.size(-3) for t in (key, value)):
         raise RuntimeError(
             "Number of heads in key and value must divide the number of heads in query"

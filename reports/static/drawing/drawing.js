@@ -163,16 +163,17 @@ function graphChooser(names, name, id, choose) {
 // One model for each side and moment: what is drawn, the same in words, and a title.
 function graphFigures(view, name) {
   const graphs = view.map((side) => MOMENTS.map((moment) => side[moment] && graphOf(side[moment].get(name))));
+  const compared = MOMENTS.map((_, when) => {
+    const pair = graphs.map((moments) => moments[when]);
+    return pair.length > 1 && pair.every((one) => one?.isObserved) ? differentNodes(...pair) : null;
+  });
   return view.map((side, at) => MOMENTS.map((moment, when) => {
     const graph = graphs[at][when];
     if (!graph) return null;
-    const pair = graphs.map((moments) => moments[when]);
-    const isCompared = pair.length > 1 && pair.every((one) => one?.isObserved);
-    const compared = isCompared ? differentNodes(...pair) : null;
-    const different = compared?.marks[at] ?? new Set();
-    const [own, other] = [side, view[1 - at]].map((one) => one?.saved?.[moment]?.[name]);
-    const isSavedOnBoth = view.length > 1 && view.every((one) => one.saved?.[moment]);
-    const saved = savedOf(own, { other: isSavedOnBoth ? other ?? {} : null, pairs: compared?.pairs[at], graph });
+    const different = compared[when]?.marks[at] ?? new Set();
+    // A side that tells what nodes saved may have none of this name; where one does not tell, nothing differs.
+    const [own, other] = [side, view[1 - at]].map((one) => one?.saved?.[moment] && (one.saved[moment][name] ?? {}));
+    const saved = savedOf(graph, own, other, compared[when]?.pairs[at]);
     const fresh = when ? newNodes(graph, side) : new Set();
     const model = { name, graph, shown: shownNodes(graph), fresh, different, saved, stale: when ? staleOf(side.step) : null };
     const marked = graph.nodes.filter((node) => different.has(node.at) || saved.get(node.at).some(({ isDifferent }) => isDifferent)).length;

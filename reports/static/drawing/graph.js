@@ -83,14 +83,12 @@ function differentNodes(...graphs) {
 }
 
 // The saved tensors of each node in words, and whether the node that it was compared with lacks it.
-function savedOf(own, { other, pairs, graph }) {
-  const found = new Map();
-  for (const { at } of graph.nodes) {
+function savedOf(graph, own, other, pairs) {
+  return new Map(graph.nodes.map(({ at }) => {
     const texts = savedTexts(own?.[at]);
     const lacks = other && pairs?.has(at) ? lacking(texts, savedTexts(other[pairs.get(at)])) : [];
-    found.set(at, texts.map((one, row) => ({ ...one, isDifferent: Boolean(lacks[row]) })));
-  }
-  return found;
+    return [at, texts.map((one, row) => ({ ...one, isDifferent: Boolean(lacks[row]) }))];
+  }));
 }
 
 // For each saved tensor whether the other node has none like it, by its attribute or else by its place.
