@@ -46,16 +46,20 @@ def _gathered(grad, like):
     return grad if few == heads else grad.reshape(batch, few, heads // few, *rest).sum(2)
 
 
-def _scores(query, key, is_causal: bool, mask, scale):
-    scores = np.matmul(query * query.dtype.type(_scale(scale, query)), key.swapaxes(-2, -1))
-    if is_causal:
-        kept = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
-        scores = np.where(kept, scores, -np.inf)
+def _scores(query, key, mask, scale):
+    """The scaled products of rows, with the mask; a causal one is not applied."""
+    scores = np.matmul(query, key.swapaxes(-2, -1))
+    scores *= query.dtype.type(_scale(scale, query))
     if mask is not None:
         scores = (
             np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + widened(mask)
         )
     return scores.astype(query.dtype, copy=False)
+
+
+def _causal(scores):
+    """Whether a position may attend to another, (L, S): to those that are not after it."""
+    return np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
 
 
 def _exponentials(scores, rounded: bool):
@@ -70,7 +74,7 @@ def _exponentials(scores, rounded: bool):
         if smallest(total) > 1e-8 and largest(total) < 1e8:
             return exponentials, total, np.log(total)
     highest = scores.max(-1, keepdims=True, initial=-np.inf)
-    shift = np.where(np.isinf(highest), scores.dtype.type(0), highest)
+    shift = np.where(highest == -np.inf, scores.dtype.type(0), highest)
     exponentials = np.exp(scores - shift)
     total = row_sums(exponentials)
     safe = np.where(total == 0, scores.dtype.type(1), total)
@@ -96,9 +100,12 @@ def flash_attention(
 ) -> tuple:
     q = widened(query)
     k, v = (_repeated(widened(t), query) for t in (key, value))
-    parts, total, logsumexp = _exponentials(
-        _scores(q, k, is_causal, attn_mask, scale), query.dtype in REDUCED
-    )
+    scores = _scores(q, k, attn_mask, scale)
+    if is_causal:
+        # ATen masks before it scales: a factor of zero gives NaN, a negative one plus infinity.
+        hidden = scores.dtype.type(-np.inf * _scale(scale, query))
+        scores = np.where(_causal(scores), scores, hidden)
+    parts, total, logsumexp = _exponentials(scores, query.dtype in REDUCED)
     result = np.matmul(_rounded(parts, query.dtype), v) / total
     return ordered_like(result.astype(query.dtype, copy=False), query), logsumexp[..., 0]
 
@@ -140,15 +147,19 @@ def _factors(grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, 
     """For query, key and value: the two factors of the gradient, and the operand."""
     q, g = widened(query), widened(grad_out)
     k, v = (_repeated(widened(t), query) for t in (key, value))
-    weights = _scores(q, k, is_causal, attn_mask, scale)
+    weights = _scores(q, k, attn_mask, scale)
     weights -= np.where(np.isinf(logsumexp), logsumexp.dtype.type(0), logsumexp)[..., None]
     np.exp(weights, out=weights)
+    if is_causal:
+        weights[..., ~_causal(weights)] = 0
     of_weights = np.matmul(g, v.swapaxes(-2, -1))
     along = np.einsum("...d,...d->...", g, widened(out))  # whatever the order of the dimensions
     of_weights -= along[..., None]
     of_weights *= weights
     of_scores = _rounded(of_weights, query.dtype)
-    of_scores *= q.dtype.type(_scale(scale, q))
+    factor = q.dtype.type(_scale(scale, q))
+    # A product that BLAS is to scale by zero is not computed, whatever its factors are.
+    of_scores = of_scores * factor if factor else np.zeros_like(of_scores)
     return (
         (of_scores, k, query),
         (of_scores.swapaxes(-2, -1), q, key),
@@ -247,7 +258,21 @@ def _added_mask(mask: Tensor | None, like: Tensor) -> Tensor | None:
     return FUNCTIONS["where"](mask, zero, lowest)
 
 
-def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
+def _repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    """Key and value with each head as often as queries share it. Raises RuntimeError for numbers of
+    heads that do not divide."""
+    if any(query.size(-3) % t.size(-3) for t in (key, value)):
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query"
+        )
+    heads = query._raw.shape[-3]
+    return [
+        t if (few := t._raw.shape[-3]) == heads else t.repeat_interleave(heads // few, -3)
+        for t in (key, value)
+    ]
+
+
+def _composed(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa) -> Tensor:
     if is_causal:
         shape = (query._raw.shape[-2], key._raw.shape[-2])
         mask = FUNCTIONS["ones"](shape, dtype=BY_NUMPY[np.dtype(bool)]).tril()
@@ -260,6 +285,8 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     scaled = tensor_ops.mul_scalar if kind.category >= FLOATING else FUNCTIONS["mul"]  # promotes
     # Before the key is transposed, in the order of torch's nodes.
     query = scaled(query, -root if factor < 0 else root)
+    if enable_gqa:
+        key, value = _repeated_heads(query, key, value)
     scores = FUNCTIONS["matmul"](query, scaled(key.transpose(-2, -1), root))
     if mask is not None:
         if tensor_ops.is_subclass_like(scores, mask):
@@ -329,14 +356,4 @@ def scaled_dot_product_attention(
             )
         mask = _added_mask(attn_mask, query)
         return flash_attention(*operands, dropout_p, is_causal, mask, scale)[0]
-    if enable_gqa and any(query.size(-3) % t.size(-3) for t in (key, value)):
-        raise RuntimeError(
-            "Number of heads in key and value must divide the number of heads in query"
-        )
-    if enable_gqa:
-        heads = query._raw.shape[-3]
-        key, value = (
-            t if (few := t._raw.shape[-3]) == heads else t.repeat_interleave(heads // few, -3)
-            for t in (key, value)
-        )
-    return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
