@@ -169,3 +169,12 @@ def test_a_process_that_ran_parts_of_a_program_runs_no_other():
         assert first is not None
         assert child.saved(hooked, child.trace(hooked)) == saved(HOOKED)
         assert child._process is None
+
+
+def test_a_process_is_not_spent_for_a_divergence_that_is_known():
+    plain, hooked = (Program("SAVED-01.1", "saved", one, "") for one in (PARTS, HOOKED))
+    with Child("impl") as child:
+        assert child.saved(hooked, child.trace(hooked), by_parts=False) is None
+        first = child._process
+        assert child.saved(plain, child.trace(plain), by_parts=False) == saved(PARTS)
+        assert first is not None and child._process is first

@@ -27,10 +27,15 @@ FILE = "torch-{version}-{device}.json.xz"
 HOOKS = ("saved_tensors_hooks", "register_hooks", "save_on_cpu", "checkpoint")
 
 
-def saved_after_each(program: Program, backend: Backend, recorded: Trace) -> list[Any] | None:
-    """The saved tensors after each statement; None where the program shows another trace now."""
+def saved_after_each(
+    program: Program, backend: Backend, recorded: Trace, parts: bool = True
+) -> list[Any] | None:
+    """The saved tensors after each statement; None where the program shows another trace now.
+
+    With ``parts`` it is run anew up to each statement where one run cannot tell.
+    """
     found = in_one_run(program, backend, recorded)
-    return by_parts(program, backend, recorded) if found is None else found
+    return by_parts(program, backend, recorded) if found is None and parts else found
 
 
 def in_one_run(program: Program, backend: Backend, recorded: Trace) -> list[Any] | None:

@@ -127,14 +127,15 @@ class Child:
         return {"default_dtype": self.default_dtype, "program": program.to_json()}
 
     def saved(
-        self, program: Program, shown: Trace, timeout: float | None = None
+        self, program: Program, shown: Trace, by_parts: bool = True, timeout: float | None = None
     ) -> list[Any] | None:
-        """Return the saved tensors after each statement, for `conformance.execution.saved`.
+        """Return the saved tensors after each statement, as `saved_after_each` does.
 
-        None where the backend does not show the trace ``shown`` again. Takes a ``timeout`` as
-        `begin` does, and raises as `trace` does.
+        None where the backend does not show the trace ``shown`` again, or not in one run and
+        ``by_parts`` is False. Takes a ``timeout`` as `begin` does, and raises as `trace` does.
         """
-        request = {**self._request(program), "saved_of": shown.to_json()}
+        seen = {"saved_of": shown.to_json(), "by_parts": by_parts}
+        request = {**self._request(program), **seen}
         return self._begun(request, lambda answer: answer["saved"], timeout).read()
 
     def example(self, identifier: str) -> Program:

@@ -82,9 +82,12 @@ class Port(Child):
         return {"type": "run", "default_dtype": self.default_dtype, "program": form}
 
     def saved(
-        self, program: Program, shown: Trace, timeout: float | None = None
+        self, program: Program, shown: Trace, by_parts: bool = True, timeout: float | None = None
     ) -> list[Any] | None:
-        """As `Child.saved`; a port is asked if it says in the handshake that it can tell."""
+        """As `Child.saved`; a port is asked if it says in the handshake that it can tell.
+
+        It runs the program once, be `by_parts` true or not.
+        """
         if not self.tells_saved:
             return None
 

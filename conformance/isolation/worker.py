@@ -79,13 +79,13 @@ def _asked(backend: Backend, request: dict[str, Any]) -> dict[str, Any]:
     backend.seed = request["seed"]
     backend.default_dtype = request["default_dtype"]
     if "saved_of" in request:
-        return _saved(backend, program, Trace.from_json(request["saved_of"]))
+        return _saved(backend, program, Trace.from_json(request["saved_of"]), request["by_parts"])
     return {"trace": trace(program, backend).to_json()}
 
 
-def _saved(backend: Backend, program: Program, shown: Trace) -> dict[str, Any]:
+def _saved(backend: Backend, program: Program, shown: Trace, parts: bool) -> dict[str, Any]:
     found = in_one_run(program, backend, shown)
-    if found is not None:
+    if found is not None or not parts:
         return {"saved": found}
     return {"saved": by_parts(program, backend, shown), "spent": "parts of a program ran"}
 

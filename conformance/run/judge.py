@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from conformance import backends
@@ -233,17 +233,23 @@ class Judge:
             except RecordingError as error:
                 return {**line, "outcome": "error", "reason": _fault("the history", error)}
         line["known"] = self.known.known_divergence(line, levels)
-        return line | self._saved(line["outcome"], program, expected, got)
+        return line | self._saved(line, program, expected, got)
 
-    def _saved(self, ended: str, program: Program, expected: Trace, got: Trace) -> dict[str, Any]:
-        """The saved tensors for the program's drawing: of both sides where it diverges, which runs
-        it once more, and of torch elsewhere, as far as they are recorded."""
+    def _saved(
+        self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
+    ) -> dict[str, Any]:
+        """The saved tensors for the program's drawing: torch's as far as they are recorded, and
+        where it diverges those of both sides, which run it once more."""
         found: dict[str, list[Any] | None] = {}
-        if ended in ("diverges", "other_version"):
-            for side, role, shown in (("expected", "oracle", expected), ("got", "backend", got)):
-                found[side] = self.sides.saved(role, program, shown, self.breaker.left())
-        elif self._past is not None:
+        if self._past is not None:
             found["expected"] = self._past.saved(program)
+        if line["outcome"] in ("diverges", "other_version"):
+            # A process that has run parts of a program ends, which a known divergence is not worth.
+            read = partial(
+                self.sides.saved, program, by_parts=not line["known"], timeout=self.breaker.left()
+            )
+            found["expected"] = found.get("expected") or read("oracle", expected)
+            found["got"] = read("backend", got)
         saved = {side: rows for side, rows in found.items() if rows and any(rows)}
         return {"saved": saved} if saved else {}
 

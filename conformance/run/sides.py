@@ -58,10 +58,10 @@ class Here:
         return Pending(None, partial(trace, program, self.backend))
 
     def saved(
-        self, program: Program, shown: Trace, timeout: float | None = None
+        self, program: Program, shown: Trace, by_parts: bool = True, timeout: float | None = None
     ) -> list[Any] | None:
         """The saved tensors after each statement; there is no timeout."""
-        return saved_after_each(program, self.backend, shown)
+        return saved_after_each(program, self.backend, shown, by_parts)
 
     def example(self, identifier: str) -> Program:
         """An example of torch's docstrings as a program; raises LookupError."""
@@ -92,7 +92,7 @@ class Read:
         return Pending(None, partial(self.recording.trace, program))
 
     def saved(
-        self, program: Program, shown: Trace, timeout: float | None = None
+        self, program: Program, shown: Trace, by_parts: bool = True, timeout: float | None = None
     ) -> list[Any] | None:
         """The saved tensors after each statement, of a version of which they are recorded."""
         return saved_of(self.recording, program)
@@ -223,14 +223,22 @@ class Sides:
         return [one.shown() for one in begun]
 
     def saved(
-        self, role: str, program: Program, shown: Trace, timeout: float | None = None
+        self,
+        program: Program,
+        role: str,
+        shown: Trace,
+        by_parts: bool = True,
+        timeout: float | None = None,
     ) -> list[Any] | None:
         """The saved tensors of a side after each statement of a trace that it has shown.
+
+        ``by_parts`` allows the program to be run anew up to each statement where one run cannot
+        tell, which spends the process.
 
         None where they are not known: they are for drawings, so no failure to read them counts.
         """
         with suppress(Exception):
-            found = self[role].saved(program, shown, timeout)
+            found = self[role].saved(program, shown, by_parts, timeout)
             if found is not None:
                 check(found, SavedTensors)  # a backend is not trusted
             return found
