@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+import numpy as np
+
 from impl.core.named_types import NamedType
 from impl.core.read_only import read_only
 from impl.core.state import STATE
@@ -15,6 +17,7 @@ _LISTED = (
 )
 _TYPES = frozenset(_LISTED.split(", "))
 _NAME = re.compile(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?")
+_NO_INDEX = -1
 
 
 def _check_index(index: int) -> None:
@@ -22,6 +25,19 @@ def _check_index(index: int) -> None:
         raise ValueError("Overflow when unpacking long long")
     if index < 0:
         raise RuntimeError("Device index must not be negative")
+
+
+def _in_eight_bits(index: int) -> int | None:
+    """An index as c10 keeps it: of 8 bits with a sign, of which -1 is no index."""
+    kept = (index + 128) % 256 - 128
+    return None if kept == _NO_INDEX else kept
+
+
+def _parsed_index(number: str, whole: str) -> int:
+    """The index that a string names. Raises RuntimeError for one of more than 32 bits."""
+    if int(number) >= 2**31:
+        raise RuntimeError(f"Could not parse device index '{number}' in device string '{whole}'")
+    return int(number)
 
 
 def refuse_index(index: int) -> NoReturn:
@@ -56,8 +72,8 @@ class device(metaclass=NamedType):
         if isinstance(type, device):
             self._type, self._index = type.type, type.index
             return
-        if isinstance(type, int):
-            refuse_index(type)
+        if isinstance(type, (int, np.integer)) and not isinstance(type, bool):
+            refuse_index(int(type))
         if isinstance(type, bytes):
             type = type.decode()
         if not isinstance(type, str):
@@ -85,8 +101,10 @@ class device(metaclass=NamedType):
             )
         if index is not None:
             _check_index(index)
+        if number is not None:
+            index = _parsed_index(number, type)
         self._type = name
-        self._index = index if number is None else int(number)
+        self._index = None if index is None else _in_eight_bits(index)
 
     def __eq__(self, other) -> bool:
         return isinstance(other, device) and (other.type, other.index) == (self.type, self.index)
@@ -101,7 +119,7 @@ class device(metaclass=NamedType):
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __repr__(self) -> str:
-        number = "" if self.index is None else f", index={self.index}"
+        number = "" if self.index is None else f", index={self.index % 2**16}"
         return f"device(type='{self.type}'{number})"
 
     def __enter__(self) -> device:
@@ -124,11 +142,11 @@ def default_device() -> device:
 def check_device(place) -> None:
     """Raise unless `place` is the CPU or the meta device, the name of one, or None.
 
-    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices.
+    As in a torch built without them: AssertionError for "cuda" and "xpu", else RuntimeError.
     """
     kind = "cpu" if place is None else device(place).type
-    if kind == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
+    if kind in ("cuda", "xpu"):
+        raise AssertionError(f"Torch not compiled with {kind.upper()} enabled")
     if kind not in ("cpu", "meta"):
         raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")
 

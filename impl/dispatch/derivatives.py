@@ -142,14 +142,15 @@ class DerivativeInfo:
     def always_saved(self):
         """The values that are saved whichever input requires grad, as torch's generated code does.
 
-        It spares a tensor only when a single formula needs it, never an output or a number.
+        It spares a tensor only when a single formula needs it, never an output, a number, or a
+        tensor that may be None.
         """
         saved = [
             (targets, [p.removesuffix("_conj") for p in ps]) for targets, _, ps in self.formulas
         ]
         used = [p for _, parameters in saved for p in dict.fromkeys(parameters)]
         together = {p for targets, parameters in saved if len(targets) > 1 for p in parameters}
-        tensors = {self.parameters[i] for i in self.tensor_positions}
+        tensors = {self.parameters[i] for i in self.tensor_positions if i not in self.optional}
         for name in dict.fromkeys(used):
             if name in self.position:
                 shared = used.count(name) > 1 or name in together or "backward" in self.name

@@ -89,12 +89,15 @@ class SavedAs:
         parts: the endings under which sizes, strides and dimensions of an argument are shown.
         numbers_as_tensors: numbers in the place of a tensor are wrapped as one.
         dim_as_tuple: `dim` is a tuple even if one was given.
+        as_needed: a tensor is saved for the gradients that are asked for, and no others
+            (wrap_opt_if of derivatives.yaml).
     """
 
     renamed: Mapping[str, str | None] | None = None
     parts: tuple[str, ...] = ("_sym_sizes", "_sym_strides", "_dim")
     numbers_as_tensors: bool = True
     dim_as_tuple: bool = False
+    as_needed: bool = False
 
 
 USUAL_OVERLAP, USUAL_NAMES = MemoryOverlap(), SavedAs()

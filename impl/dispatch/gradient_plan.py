@@ -112,7 +112,8 @@ class GradientPlan:
             for parameter in parameters
             if operator.formula_argument(parameter, mask) is None
         }
-        names.update(operator.always_saved())
+        if not operator.saved_as.as_needed:
+            names.update(operator.always_saved())
         return sorted(names, key=lambda name: (operator.saved_source(name)[0] == OUTPUT, name))
 
     def _argument(self, operator, parameter: str, mask: int):

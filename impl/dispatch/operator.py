@@ -258,7 +258,9 @@ class Operator(OperatorLists):
 
     def _on_one_device(self, args) -> list:
         """The operands that have to be on one device."""
-        free = self.index_position if args[0].is_meta else None
+        free = self.index_position
+        if free is not None and not args[0].is_meta:
+            free = None
         return [args[i] for i in self.tensor_positions if i != free]
 
     def wrap_outputs(self, result, raws, args, mask: int, strided: bool = False):

@@ -9,7 +9,7 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.c_methods import of_one_argument, without_arguments
-from impl.core.devices import CPU, META, check_device, device
+from impl.core.devices import CPU, META, check_device, device, is_meta_device
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.meta_arrays import is_meta
 from impl.core.registry import C, method_of
@@ -220,12 +220,19 @@ for _name in ("is_cuda", "is_hpu", "is_sparse", "is_sparse_csr"):
     setattr(Storage, _name, property(lambda self: False))
 
 
+def _zeros(count: int, dtype: dtype, device) -> Storage:
+    """The storage of so many zeros. Raises as `check_device`."""
+    if is_meta_device(device):
+        return C.empty(count, dtype=dtype, device=device).untyped_storage()
+    return Storage(np.zeros(count, dtype.numpy))
+
+
 class _UntypedType(type(Storage)):  # type: ignore[misc]
     """`torch.UntypedStorage(4)`, `torch.UntypedStorage([1, 2])`, and the class of all storages."""
 
     def __call__(cls, source: Any = 0, *, device=None) -> Storage:
         if isinstance(source, int):
-            return Storage(np.zeros(source, np.uint8))
+            return _zeros(source, dtypes.uint8, device)
         if not isinstance(source, Sequence):
             raise RuntimeError(
                 f"torch.UntypedStorage(): Expected a sequence type, but got {type(source).__name__}"
@@ -237,7 +244,9 @@ class _UntypedType(type(Storage)):  # type: ignore[misc]
                     f"({type(source).__name__}), but one of the items was of type "
                     f"{type(item).__name__} instead of int"
                 )
-        return Storage(np.array([item & 255 for item in source], np.uint8))
+        return C.tensor(
+            [item & 255 for item in source], dtype=dtypes.uint8, device=device
+        ).untyped_storage()
 
     def __instancecheck__(cls, instance) -> bool:
         return isinstance(instance, Storage)
@@ -275,9 +284,10 @@ class TypedStorage:
         if wrap_storage is not None:
             self._untyped = wrap_storage
         elif args and not is_size(args[0]):
-            self._untyped = C.tensor(args[0], dtype=self.dtype).untyped_storage()
+            elements = C.tensor(args[0], dtype=self.dtype, device=device)
+            self._untyped = elements.untyped_storage()
         else:
-            self._untyped = Storage(np.zeros(args[0] if args else 0, self.dtype.numpy))
+            self._untyped = _zeros(args[0] if args else 0, self.dtype, device)
 
     @staticmethod
     def _of(untyped: Storage, dtype: dtype) -> TypedStorage:

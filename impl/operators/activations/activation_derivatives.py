@@ -70,6 +70,10 @@ threshold_backward.laid_out_as(laid_out_as_self)
 threshold_backward.gradient(
     grad_output=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold),
     self=_nothing,
+).forward(
+    lambda F, grad_output_t, self_t, self, threshold: (
+        F.zeros_like(self_t) + F.threshold_backward(grad_output_t, self, threshold)
+    )
 )
 
 
@@ -110,6 +114,11 @@ hardswish_backward.gradient(
     self=lambda F, grad, grad_output, self: F.where(
         (self > -3.0) & (self < 3.0), F.div_scalar(grad * grad_output, 3.0), 0
     ),
+).forward(
+    lambda F, grad_output_t, self_t, grad_output, self: (
+        F.hardswish_backward(grad_output_t, self)
+        + F.where((self > -3.0) & (self < 3.0), F.div_scalar(self_t * grad_output, 3.0), 0)
+    )
 )
 
 

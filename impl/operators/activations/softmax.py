@@ -21,6 +21,7 @@ from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented, require_scalar_type
 from impl.dispatch.out import check_out, fit, named_out, refuse_links, set_output, store
 from impl.dispatch.record import underived_out
+from impl.dispatch.vmap_rules import ensured, hide, with_dims
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import MODERATE, largest, ones, smallest, sum_along
 from impl.operators.reductions.reductions import accumulate, restore
@@ -163,6 +164,22 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
     return (gradient - np.exp(value) * _total(gradient, dim)).astype(output.dtype, order="C")
 
+
+def _batched_backward(op):
+    """The batching rule: the gradient of numbers, whose softmax is one, is zeros without history
+    (ATen/functorch/BatchRulesReduceOps.cpp)."""
+
+    @op.batches
+    def rule(args, level):
+        grad_output, output, dim = args
+        if output._raw.ndim:
+            return with_dims(op, args, level)
+        wrap_dim(dim, 0)
+        return hide(FUNCTIONS["zeros_like"](ensured(grad_output, level)), level)
+
+
+_batched_backward(softmax_backward_data)
+_batched_backward(log_softmax_backward_data)
 
 softmax_along.gradient(self="F.softmax_backward_data(grad, result, dim)")
 log_softmax_along.gradient(self="F.log_softmax_backward_data(grad, result, dim)")

@@ -156,8 +156,8 @@ def _requested(args, place, dtype):
             dtype, place = a.dtype, a.device
         elif isinstance(a, (str, devices.device)):
             place = a
-        elif isinstance(a, int) and not isinstance(a, bool):
-            devices.refuse_index(a)
+        elif isinstance(a, (int, np.integer)) and not isinstance(a, bool):
+            devices.refuse_index(int(a))
     if place is not None:
         devices.check_device(place)
     return place, dtype, flags

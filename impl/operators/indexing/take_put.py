@@ -88,10 +88,10 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
     return ordered_like(result, preserved(self)) if self.ndim > 1 else result
 
 
-def _put_gradient(F, grad, index, source, accumulate):
+def _put_gradient(F, grad, index, source_shape, source_dtype, accumulate):
     if accumulate:
         return grad
-    return F.put(grad, index, F.zeros_like(source), False)
+    return F.put(grad, index, F.zeros(source_shape, source_dtype), False)
 
 
 @formula_operation

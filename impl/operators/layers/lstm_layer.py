@@ -172,7 +172,8 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
     rows = slopes[order].reshape(length * batch, 4 * hidden)
     made: list = [None] * 7
     if needs[0]:
-        made[0] = (rows @ w_ih).reshape(x.shape)
+        made[0] = np.empty(x.shape, np.result_type(rows, w_ih))
+        rows.dot(w_ih, made[0].reshape(len(rows), -1))
     if needs[1]:
         made[1] = rows.T @ x.reshape(length * batch, -1)
     if needs[2]:

@@ -17,6 +17,7 @@ from impl.core.dtypes import (
     int64,
     result_dtype,
 )
+from impl.core.grad_mode import no_grad
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -270,8 +271,11 @@ def pow_(input, exponent, *, out=None):
 
 
 def _ones_in(out, exponent):
-    """Powers of one, which ATen fills in: of any dtype."""
+    """Powers of one, which ATen fills in: of any dtype, and where elements share memory."""
     check_out("pow", out, requires_grad(exponent))
+    if out._raw.shape == exponent._raw.shape:
+        with no_grad():
+            return out.fill_(1)
     return store("pow", out, new(np.ones(exponent._raw.shape, out._raw.dtype)))
 
 

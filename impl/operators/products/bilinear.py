@@ -8,10 +8,18 @@ from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.state import STATE
 from impl.dispatch.autocast import lowering
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import SavedAs
 from impl.kernels.reduced_precision import widened
 
 
-@operator(function=False, method=False, numbers=False, torch_name="_trilinear", batching="fallback")
+@operator(
+    function=False,
+    method=False,
+    numbers=False,
+    torch_name="_trilinear",
+    batching="fallback",
+    saved_as=SavedAs(as_needed=True),
+)
 def trilinear(
     i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim, unroll_dim=1
 ) -> Array:

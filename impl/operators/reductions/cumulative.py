@@ -16,7 +16,7 @@ from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, bool_
 from impl.core.meta_arrays import MetaArray
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.warning import warn_once
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.not_implemented import (
@@ -29,6 +29,7 @@ from impl.dispatch.out import fill_out, named_out, stored_elementwise, typed_out
 from impl.dispatch.record import check_write
 from impl.kernels.casting import discards
 from impl.kernels.reduced_precision import widened
+from impl.operators.pointwise.arithmetic import add_scalar
 from impl.operators.reductions.extrema import copies_single
 from impl.operators.reductions.reductions import accumulate, in_dtype
 from impl.tensor.memory_overlap import check_memory
@@ -251,17 +252,22 @@ _NO_ZERO = 1e-13  # ATen adds it to sums of exponentials, which may all have van
 
 
 def _logcumsumexp_tangent(F, tangent, value, dim):
-    if value.ndim == 0 or F.numel(value) == 0:
-        return tangent
-    highest = None if F.is_complex(value) else F.amax_dim(value, (dim,), True)
+    """The cumulative sums of exponentials times tangents, over those of the exponentials.
+
+    As in ATen the factor is written over the exponentials, which the graph needs, except where that
+    cannot be (logcumsumexp_jvp).
+    """
+    highest = None if F.is_complex(value) else FUNCTIONS["max"](value, dim, True)[0]
     exponentials = F.exp(value if highest is None else value - highest)
-    total = F.cumsum_along(exponentials, dim) + _NO_ZERO
-    return F.cumsum_along(exponentials * tangent, dim) / total
+    total = F.cumsum_along(exponentials, dim)
+    if F.is_subclass_like(value, tangent) or tangent._is_zerotensor():
+        result = F.cumsum_along(exponentials * tangent, dim)
+    else:
+        result = F.cumsum_along(exponentials.mul_(tangent), dim)
+    return result.div_(add_scalar.inplace(total, _NO_ZERO))
 
 
-logcumsumexp_along.forward(
-    lambda F, self_t, self, dim: F.rewritten(_logcumsumexp_tangent(F, self_t, self, dim))
-)
+logcumsumexp_along.forward(lambda F, self_t, self, dim: _logcumsumexp_tangent(F, self_t, self, dim))
 
 
 @formula_operation
