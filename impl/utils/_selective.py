@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import impl.ops  # noqa: F401 (it defines the operators)
 from impl.dispatch.dispatch_modes import TorchDispatchMode
-from impl.dispatch.op_overload import OpOverload, OpOverloadPacket
+from impl.dispatch.op_overload import OpOverload, OpOverloadPacket, namespace
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_map
 from impl.utils._recomputation import user_hooks
@@ -30,6 +31,9 @@ class CheckpointPolicy(enum.Enum):
     MUST_CPU_OFFLOAD = 4
     PREFER_CPU_OFFLOAD = 5
 
+
+# The operators that are run each time, and no policy is asked about; a program may add some.
+SAC_IGNORED_OPS = {namespace("aten").detach.default}
 
 _SAVING = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 _RECOMPUTE: Any = object()  # the entry of a call that is made again
@@ -83,7 +87,7 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **kwargs)
-        if _is_ignored(func):
+        if func in SAC_IGNORED_OPS:
             return result
         number = self.counts[func]
         self.counts[func] += 1
@@ -125,7 +129,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         return super().__enter__()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if _is_ignored(func):
+        if func in SAC_IGNORED_OPS:
             return func(*args, **kwargs)
         number = self.counts[func]
         self.counts[func] += 1
@@ -148,10 +152,6 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
             return func(*args, **kwargs)
         self.kept[func][number] = _CONSUMED
         return tree_map(lambda kept: kept.read(self.may_be_mutated), entry)
-
-
-def _is_ignored(func: OpOverload) -> bool:
-    return func.name() in ("aten::detach", "prim::device")
 
 
 def create_selective_checkpoint_contexts(

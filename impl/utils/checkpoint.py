@@ -11,17 +11,21 @@ from impl.utils._checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
+from impl.utils._device_states import DefaultDeviceType, get_device_states, set_device_states
 from impl.utils._recomputation import CheckpointError, GraphExecGroup
 from impl.utils._selective import (
+    SAC_IGNORED_OPS,
     CheckpointPolicy,
     SelectiveCheckpointContext,
     create_selective_checkpoint_contexts,
 )
 
 __all__ = [
+    "SAC_IGNORED_OPS",
     "CheckpointError",
     "CheckpointFunction",
     "CheckpointPolicy",
+    "DefaultDeviceType",
     "GraphExecGroup",
     "SelectiveCheckpointContext",
     "check_backward_validity",
@@ -29,9 +33,11 @@ __all__ = [
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 
