@@ -1,6 +1,6 @@
 """`torch.nn`: parameters, layers, functions and initial values."""
 
-from impl.nn import attention, functional, init, modules, parallel, utils
+from impl.nn import attention, common_types, functional, grad, init, modules, parallel, utils
 from impl.nn.modules import *  # noqa: F403
 from impl.nn.parallel import DataParallel
 from impl.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -15,7 +15,9 @@ __all__ = [
     "UninitializedBuffer",
     "UninitializedParameter",
     "attention",
+    "common_types",
     "functional",
+    "grad",
     "init",
     "parallel",
     "utils",

@@ -10,6 +10,7 @@ from impl.nn.modules import (
     container,
     conv,
     dropout,
+    homes,
     images,
     lazy,
     linear,
@@ -37,4 +38,5 @@ def _layers() -> dict[str, type[Module]]:
 
 
 globals().update(_layers())
+homes.settle(__name__, {"_InstanceNorm": batchnorm._InstanceNorm, **_layers()})
 __all__ = sorted(_layers())

@@ -136,7 +136,7 @@ class _Convolution(_ConvNd):
         return convolve(input, self.weight, self.bias, *settings)
 
 
-class _TransposedConvolution(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
     transposed = True
 
     def __init__(
@@ -200,5 +200,5 @@ class _TransposedConvolution(_ConvNd):
 
 Conv1d, Conv2d, Conv3d = by_dimension(_Convolution, "Conv{}d", "A convolution over {}")
 ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = by_dimension(
-    _TransposedConvolution, "ConvTranspose{}d", "A transposed convolution over {}"
+    _ConvTransposeNd, "ConvTranspose{}d", "A transposed convolution over {}"
 )

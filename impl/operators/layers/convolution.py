@@ -174,6 +174,7 @@ def convolution_backward(
     grad_output: Array,
     input: Array,
     weight: Array,
+    bias_sizes,
     stride,
     padding,
     dilation,
@@ -182,7 +183,8 @@ def convolution_backward(
     groups,
     output_mask,
 ) -> tuple:
-    """The gradients of a convolution; empty where `output_mask` is false."""
+    """The gradients of a convolution; empty where `output_mask` is false. `bias_sizes` is for
+    those that watch calls."""
     stride, padding, dilation, output_padding = _expanded(
         weight, stride, padding, dilation, output_padding
     )
@@ -235,10 +237,31 @@ def _gradients(
     groups,
     needs,
 ):
-    made = F.convolution_backward(
-        grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
-    )
-    return needed(made, needs)
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    bias_sizes = bias_shape or (0,)  # as ATen has those of no bias
+    return needed(F.convolution_backward(grad, input, weight, bias_sizes, *settings, needs), needs)
+
+
+def _with_none(
+    grad_output,
+    input,
+    weight,
+    bias_sizes,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+) -> tuple:
+    """The gradients of a convolution as ATen gives them: None where `output_mask` is false."""
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    made = convolution_backward(grad_output, input, weight, bias_sizes, *settings, output_mask)
+    return needed(made, output_mask)
+
+
+convolution_backward.as_aten(None, _with_none)
 
 
 @formula_operation
@@ -285,6 +308,7 @@ def _second_gradients(
     grad_output,
     input,
     weight,
+    bias_sizes,
     stride,
     padding,
     dilation,
@@ -311,7 +335,7 @@ def _second_gradients(
             to_output = summed(to_output, F.expand(column, tuple(shape)))
     if needs[1] and of_weight is not None and present:
         made = F.convolution_backward(
-            grad_output, input, of_weight, *settings, (True, False, False)
+            grad_output, input, of_weight, (0,), *settings, (True, False, False)
         )
         to_input = made[0]
         if transposed:
@@ -319,7 +343,7 @@ def _second_gradients(
             to_input = F.with_room(to_input, sizes)
     if needs[2] and of_input is not None and present:
         made = F.convolution_backward(
-            grad_output, of_input, weight, *settings, (False, True, False)
+            grad_output, of_input, weight, (0,), *settings, (False, True, False)
         )
         sliding, still = of_input.shape, grad_output.shape
         if transposed:

@@ -202,6 +202,7 @@ tensor_ops.row_major_zeros = lambda like: tensor_ops.zeros_like(like).contiguous
 def _of_base_by_number(F, grad, self, exponent):
     if exponent == 0 and not isinstance(exponent, bool):  # no bool equals a number in ATen
         return F.row_major_zeros(grad)
+    exponent = exponent if isinstance(exponent, complex) else float(exponent)
     slope = F.conj(F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
     return F.in_domain_of(grad * slope, self)
 
