@@ -192,6 +192,8 @@ class Optimizer(Hooked):
         """Drop all gradients, or set them to zero in place."""
         # The truth of the options by which torch sets them together, which may raise.
         bool(self.defaults.get("foreach") or self.defaults.get("fused"))
+        if not hasattr(self, "_zero_grad_profile_name"):  # of a class that does not call __init__
+            self._patch_step_function()
         for param in chain.from_iterable(group["params"] for group in self.param_groups):
             gradient = param._own_grad
             if gradient is None:

@@ -46,7 +46,11 @@ class Hooked:
     def _init_hooks(self) -> None:
         for kind in _KINDS:
             self.__dict__.setdefault(kind, OrderedDict())
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
         cls: Any = type(self)
+        self._zero_grad_profile_name = f"Optimizer.zero_grad#{cls.__name__}.zero_grad"
         if not getattr(cls.step, "hooked", False):
             cls.step = self.profile_hook_step(cls.step)
             cls.step.hooked = True
