@@ -26,7 +26,9 @@ __all__ = [
     "unused",
 ]
 
-ScriptModule = Module
+
+class ScriptModule(Module):
+    """A module that a program wrote as a script (torch.jit.ScriptModule); it runs as it is."""
 
 
 def script(obj: Any, *args: Any, **options: Any) -> Any:

@@ -18,6 +18,7 @@ from impl.core.absent_devices import (
     seed_all,
 )
 
+_initialized = False  # as reversible layers ask before they keep random states
 _BUILT = (
     "Torch not compiled with MTIA enabled. Ensure you have `import "
     "mtia.host_runtime.torch_mtia.dynamic_library` in your python src file and include "

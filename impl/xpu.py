@@ -27,6 +27,7 @@ from impl.core.absent_devices import (
     unlinked,
 )
 
+_initialized = False  # as reversible layers ask before they keep random states
 _REFUSED = refusals(
     "can_device_access_peer current_device current_stream get_device_capability get_device_name "
     "get_device_properties get_per_process_memory_fraction get_rng_state get_stream_from_external "

@@ -53,6 +53,7 @@ __all__ = [
     "synchronize",
 ]
 
+_initialized = False  # as reversible layers ask before they keep random states
 _ABSENT = "Torch not compiled with CUDA enabled"
 _REFUSED = refusals(
     "can_device_access_peer cudart current_blas_handle current_device current_solver_handle "

@@ -52,25 +52,44 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
-@overridable("tensor", by_name=True)
+# Packages with initial values of their own import these.
 @no_grad()
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
-    """Uniform numbers from [a, b)."""
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator=None) -> Tensor:
     return tensor.uniform_(a, b, generator=generator)
 
 
-@overridable("tensor", by_name=True)
 @no_grad()
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator=None) -> Tensor:
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad()
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    return tensor.fill_(val)
+
+
+@no_grad()
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    return tensor.zero_()
+
+
+@overridable("tensor", by_name=True)
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
+    """Uniform numbers from [a, b)."""
+    return _no_grad_uniform_(tensor, a, b, generator)
+
+
+@overridable("tensor", by_name=True)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """Normal numbers."""
-    return tensor.normal_(mean, std, generator=generator)
+    return _no_grad_normal_(tensor, mean, std, generator)
 
 
 @no_grad()
@@ -106,6 +125,9 @@ def trunc_normal_(
     return tensor if result is tensor else tensor.copy_(result)
 
 
+_no_grad_trunc_normal_ = trunc_normal_
+
+
 def _norm_cdf(x: float) -> float:
     """The distribution function of the normal distribution."""
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -138,22 +160,19 @@ def _accepted(tensor: Tensor, mean, std, a, b, generator) -> Tensor:
 
 
 @overridable("tensor", by_name=True)
-@no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """`val` everywhere."""
-    return tensor.fill_(val)
+    return _no_grad_fill_(tensor, val)
 
 
-@no_grad()
 def ones_(tensor: Tensor) -> Tensor:
     """Ones."""
-    return tensor.fill_(1.0)
+    return _no_grad_fill_(tensor, 1.0)
 
 
-@no_grad()
 def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
-    return tensor.zero_()
+    return _no_grad_zero_(tensor)
 
 
 @no_grad()
@@ -189,7 +208,7 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | 
     if 0 in tensor.shape:
         warn("Initializing zero-element tensors is a no-op")
         return None
-    fan = _fan(tensor, mode)
+    fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
