@@ -1,0 +1,23 @@
+"""Autocast by the deprecated names of `torch.cpu.amp`."""
+
+from __future__ import annotations
+
+from impl import amp
+from impl.core.dtypes import bfloat16, dtype
+from impl.core.warning import warn
+
+__all__ = ["autocast"]
+
+
+class autocast(amp.autocast):
+    """`torch.amp.autocast("cpu")`, deprecated."""
+
+    def __init__(
+        self, enabled: bool = True, dtype: dtype = bfloat16, cache_enabled: bool = True
+    ) -> None:
+        warn(
+            "`torch.cpu.amp.autocast(args...)` is deprecated. Please use "
+            "`torch.amp.autocast('cpu', args...)` instead.",
+            FutureWarning,
+        )
+        super().__init__("cpu", dtype, enabled, cache_enabled)
