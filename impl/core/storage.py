@@ -65,6 +65,10 @@ class Storage(metaclass=NamedType, module="torch.storage"):
         if type(self) is Storage:
             self.__class__ = MovedStorage
 
+    def end_after(self, rest: np.ndarray) -> None:
+        """Let the memory be its part `rest`, as resize_ does to fewer bytes."""
+        self._flat = rest
+
     @property
     def flat(self) -> np.ndarray:
         """The whole memory as one 1-d array, in address order."""

@@ -374,27 +374,9 @@ class TypedStorage:
         """The storage itself, which is on the CPU already."""
         return self
 
-    def _to(self, kind: dtype) -> TypedStorage:
-        if kind is self.dtype:
-            return self
-        return self._of(Storage(self._elements.astype(kind.numpy)), kind)
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, TypedStorage) and self._untyped == other._untyped
-
-    def __hash__(self) -> int:
-        return hash(self._untyped)
-
     def __repr__(self) -> str:
         kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
         return _shown(self, kind)
-
-
-for _name, _target in {
-    **{"bool": dtypes.bool_, "short": dtypes.int16, "int": dtypes.int32, "long": dtypes.int64},
-    **{"half": dtypes.float16, "float": dtypes.float32, "double": dtypes.float64},
-}.items():
-    setattr(TypedStorage, _name, lambda self, kind=_target: self._to(kind))
 
 
 @method_of(Tensor)

@@ -17,7 +17,7 @@ from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.ownership import is_unshared
 from impl.core.registry import method_of
 from impl.core.storage import Storage
-from impl.core.strides import contiguous_strides, strided
+from impl.core.strides import contiguous_strides, extent, strided
 from impl.tensor.geometry import elements
 from impl.tensor.tensor import Tensor
 
@@ -30,8 +30,7 @@ def resize_storage(storage: Storage, size: int) -> None:
 
     Raises RuntimeError for memory that NumPy has, too.
     """
-    if not storage.is_resizable:
-        raise RuntimeError("Trying to resize storage that is not resizable")
+    _require_resizable(storage)
     flat, shared = storage.flat, storage.buffer
     if is_meta(flat):
         grown: Any = MetaArray((size,), flat.dtype)
@@ -75,12 +74,48 @@ def _follow(self, moved: set[int]) -> None:
 @method_of(Storage)
 @of_one_argument
 def resize_(self, size: int) -> Storage:
-    """Enlarge to at least `size` bytes; never shrinks (torch.UntypedStorage.resize_)."""
+    """Change the number of bytes; tensors for which there are too few keep theirs until there are
+    enough again (torch.UntypedStorage.resize_).
+
+    Raises RuntimeError for anything but a number, and for memory that NumPy has, too.
+    """
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+        raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+    if size < 0:
+        raise RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to "
+            f"have been called with negative number: {2**64 + size}"
+        )
     if size > self.nbytes():
         resize_storage(self, -(-size // self.flat.itemsize))
+    _require_resizable(self)
+    if size < self.nbytes():
+        _shrink(self, size)
     return self
 
 
+def _require_resizable(storage: Storage) -> None:
+    if not storage.is_resizable:
+        raise RuntimeError("Trying to resize storage that is not resizable")
+
+
+def _shrink(storage: Storage, size: int) -> None:
+    """Let all storages of the memory end after some bytes of it."""
+    if is_meta(storage.flat):
+        rest: Any = MetaArray((size,), np.dtype(np.uint8))
+    else:
+        rest = storage.flat.view(np.uint8)[:size]
+        if size % storage.flat.itemsize == 0:
+            rest = rest.view(storage.flat.dtype)
+    for other in _instances((Storage,)):
+        if other.buffer is storage.buffer:
+            other.end_after(rest)
+
+
 def window(storage: Storage, raw, strides, offset: int) -> np.ndarray:
+    """The elements in the storage of a tensor that has `raw`; those if there are too few."""
     strides = contiguous_strides(raw.shape) if strides is None else strides
-    return strided(elements(storage, raw.dtype), raw.shape, strides, offset)
+    memory = elements(storage, raw.dtype)
+    if raw.size and offset + extent(raw.shape, strides) > memory.size:
+        return raw
+    return strided(memory, raw.shape, strides, offset)
