@@ -10,7 +10,6 @@ from impl.nn.modules import (
     container,
     conv,
     dropout,
-    homes,
     images,
     lazy,
     linear,
@@ -19,6 +18,7 @@ from impl.nn.modules import (
     padding,
     parameter_containers,
     pooling,
+    public_modules,
     rnn,
     rnn_cells,
     sparse,
@@ -38,5 +38,5 @@ def _layers() -> dict[str, type[Module]]:
 
 
 globals().update(_layers())
-homes.settle(__name__, {"_InstanceNorm": batchnorm._InstanceNorm, **_layers()})
+public_modules.place_layers(__name__, {"_InstanceNorm": batchnorm._InstanceNorm, **_layers()})
 __all__ = sorted(_layers())

@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-_HOMES = {
+_MODULES = {
     "activation": ("MultiheadAttention",),
     "batchnorm": ("LazyBatchNorm{}d",),
     "channelshuffle": ("ChannelShuffle",),
@@ -26,14 +26,14 @@ _HOMES = {
 }
 
 
-def settle(package: str, layers: dict[str, Any]) -> None:
+def place_layers(package: str, layers: dict[str, Any]) -> None:
     """Put the layers into their modules in torch, those that there are and new ones."""
-    for name, patterns in _HOMES.items():
-        home = _module(f"{package}.{name}")
-        vars(sys.modules[package])[name] = home
+    for name, patterns in _MODULES.items():
+        module = _module(f"{package}.{name}")
+        vars(sys.modules[package])[name] = module
         for layer in [pattern.format(n) for pattern in patterns for n in _numbers(pattern)]:
-            layers[layer].__module__ = home.__name__
-            setattr(home, layer, layers[layer])
+            layers[layer].__module__ = module.__name__
+            setattr(module, layer, layers[layer])
 
 
 def _module(name: str) -> ModuleType:
