@@ -67,7 +67,7 @@ class FunctionalCall:
         self.function = function
         self.create_graph = create_graph
         self.strict = strict
-        given, self.many_inputs = as_tuple(inputs, "inputs", name)
+        self.many_inputs, given = as_tuple(inputs, "inputs", name)
         self.inputs = _fresh(given, create_graph, True)
         self.outputs: tuple[Tensor, ...] = ()
         self.many_outputs = False
@@ -76,7 +76,7 @@ class FunctionalCall:
         """Apply the function; `strict` wants every output to require grad."""
         result = self.function(*self.inputs)
         what = "outputs of the user-provided function"
-        self.outputs, self.many_outputs = as_tuple(result, what, self.name)
+        self.many_outputs, self.outputs = as_tuple(result, what, self.name)
         self.check(self.outputs, "output")
 
     def check_single_element(self) -> None:
@@ -91,7 +91,7 @@ class FunctionalCall:
 
     def vector(self, v, like: tuple[Tensor, ...], many: bool) -> tuple[Tensor, ...]:
         """The vector of a product, which has the structure and the shapes of `like`."""
-        vector, _ = as_tuple(v, "v", self.name)
+        _, vector = as_tuple(v, "v", self.name)
         vector = _fresh(vector, self.create_graph, False)
         if len(vector) != len(like):
             if not many:
@@ -145,35 +145,59 @@ class FunctionalCall:
     def results(self, product: tuple[Tensor, ...], many: bool):
         """The function's output and the product, as the caller gets them."""
         return (
-            unpacked(self.cut(self.outputs), self.many_outputs),
-            unpacked(self.cut(product), many),
+            tuple_postprocess(self.cut(self.outputs), self.many_outputs),
+            tuple_postprocess(self.cut(product), many),
         )
 
-    def cut(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Without history, unless `create_graph` asks for it."""
-        tensors[0]  # no tensors at all are refused, as torch refuses them
-        return tensors if self.create_graph else tuple(t.detach() for t in tensors)
+    def cut(self, tensors: tuple) -> tuple:
+        """Tensors, or tuples of them, without history, unless `create_graph` asks for it."""
+        return grad_postprocess(tensors, self.create_graph)
 
 
 # -- tuples and tensors ---------------------------------------------------------------------
 
 
-def as_tuple(value, what: str, name: str | None) -> tuple[tuple[Tensor, ...], bool]:
-    """A tensor or a tuple of them as a tuple, and whether it was one; TypeError for all else."""
-    many = isinstance(value, tuple)
-    tensors = value if many else (value,)
+def as_tuple(inp, arg_name: str | None = None, fn_name: str | None = None) -> Any:
+    """Whether the argument is a tuple, and it as a tuple; TypeError for all but tensors.
+
+    Without the names that the error tells, the tuple alone, of anything.
+    """
+    if arg_name is None and fn_name is None:
+        return tuple(inp) if isinstance(inp, list | tuple) else (inp,)
+    many = isinstance(inp, tuple)
+    tensors = inp if many else (inp,)
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
-            which = f"value at index {i}" if many else f"given {what}"
+            which = f"value at index {i}" if many else f"given {arg_name}"
             raise TypeError(
-                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but "
-                f"the {which} has type {type(tensor)}."
+                f"The {arg_name} given to {fn_name} must be either a Tensor or a tuple of Tensors "
+                f"but the {which} has type {type(tensor)}."
             )
-    return tensors, many
+    return many, tensors
 
 
-def unpacked(tensors: Any, many: bool):
-    return tensors if many else tensors[0]
+def grad_postprocess(inputs, create_graph: bool) -> tuple:
+    """Tensors, or tuples of them, without history, unless `create_graph` asks for it.
+
+    No tensors at all raise IndexError.
+    """
+    if not isinstance(inputs[0], Tensor):
+        return tuple(grad_postprocess(entry, create_graph) for entry in inputs)
+    return inputs if create_graph else tuple(tensor.detach() for tensor in inputs)
+
+
+def tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
+    """A tuple, or its only entry where `to_unpack` tells that `as_tuple` made the tuple.
+
+    Two flags are those of a tuple of tuples: of the outer one and of the inner ones.
+    """
+    if isinstance(to_unpack, tuple):
+        if len(to_unpack) != 2:
+            raise AssertionError("Expected to_unpack tuple to have exactly 2 elements")
+        to_unpack, inner = to_unpack
+        if not inner:
+            res = tuple(entry[0] for entry in res)
+    return res if to_unpack else res[0]
 
 
 def _fresh(tensors: tuple[Tensor, ...], create_graph: bool, requires_grad: bool):

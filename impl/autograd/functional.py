@@ -18,10 +18,11 @@ from impl.autograd._functional import (
     VHP,
     VJP,
     FunctionalCall,
-    as_tuple,
     is_single_element,
-    unpacked,
 )
+from impl.autograd._functional import as_tuple as _as_tuple
+from impl.autograd._functional import grad_postprocess as _grad_postprocess
+from impl.autograd._functional import tuple_postprocess as _tuple_postprocess
 from impl.core.grad_mode import enable_grad
 from impl.core.registry import C
 from impl.engine.backward import grad
@@ -148,9 +149,8 @@ def jacobian(
             blocks = _batched_rows(application)
         else:
             blocks = tuple(_rows(application, i) for i in range(len(application.outputs)))
-        blocks[0]  # raises IndexError for a function without outputs
-        cut = tuple(application.cut(row) for row in blocks)
-    return _unpacked_twice(cut, application.many_outputs, application.many_inputs)
+        result = _grad_postprocess(blocks, create_graph)
+    return _tuple_postprocess(result, (application.many_outputs, application.many_inputs))
 
 
 def hessian(
@@ -166,7 +166,7 @@ def hessian(
     A tensor of shape (*input, *input), or for a tuple of inputs a tuple of tuples of them. Raises
     RuntimeError for a function with several outputs or elements; else as `jacobian`.
     """
-    _, many = as_tuple(inputs, "inputs", "hessian")
+    many, _ = _as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in _STRATEGIES:
         raise AssertionError(_BAD_STRATEGY)
 
@@ -253,7 +253,7 @@ def _check_forward(create_graph: bool, strict: bool) -> None:
 
 def _forward_jacobian(func, inputs, vectorize: bool):
     """The Jacobian by columns: one pass in forward mode for each element of the inputs."""
-    inputs, many_inputs = as_tuple(inputs, "inputs", "jacobian")
+    many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
@@ -280,14 +280,14 @@ def _forward_jacobian(func, inputs, vectorize: bool):
                 for p, t in zip(pieces, inputs, strict=True)
             ]
         )
-    return _unpacked_twice(rows, many_outputs, many_inputs)
+    return _tuple_postprocess(rows, (many_outputs, many_inputs))
 
 
 def _pushed(func, inputs, tangents):
     """Primals and tangents (or None) of the outputs, and whether the output is a tuple."""
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents, strict=True)]
-        outputs, many = as_tuple(func(*duals), "outputs", None)
+        many, outputs = _as_tuple(func(*duals), "outputs", None)
         primals, pushed = [], []
         for output in outputs:
             primal, tangent = forward_ad.unpack_dual(output)
@@ -322,12 +322,6 @@ def _construct_standard_basis_for(
 
 
 # -- tuples and tensors ---------------------------------------------------------------------
-
-
-def _unpacked_twice(rows, many_outputs: bool, many_inputs: bool):
-    if not many_inputs:
-        rows = tuple(row[0] for row in rows)
-    return unpacked(rows, many_outputs)
 
 
 def _gradients(

@@ -6,11 +6,16 @@ from typing import Any
 
 from impl.core.grad_mode import enable_grad, no_grad
 from impl.core.registry import C
-from impl.optim.line_search import strong_wolfe
+from impl.optim.line_search import cubic_interpolate, strong_wolfe
 from impl.optim.optimizer import Optimizer, require
 from impl.optim.options import check_option
 from impl.optim.update_rule import as_real
 from impl.tensor.tensor import Tensor
+
+__all__ = ["LBFGS"]
+
+# Minimisers import the line search under these names of torch's.
+_strong_wolfe, _cubic_interpolate = strong_wolfe, cubic_interpolate
 
 
 class LBFGS(Optimizer):
@@ -176,15 +181,17 @@ class LBFGS(Optimizer):
             raise RuntimeError("only 'strong_wolfe' is supported")
         start = [param.clone() for param in self._params]
 
-        def evaluate(size):
-            self._move(size, known["d"])
+        def evaluate(start, size, direction):
+            self._move(size, direction)
             value = self._loss(closure())
             made = self._gradient()
             for param, before in zip(self._params, start, strict=True):
                 param.copy_(before)
             return value, made
 
-        found = strong_wolfe(evaluate, known["t"], known["d"], loss, gradient, slope, left)
+        found = _strong_wolfe(
+            evaluate, start, known["t"], known["d"], loss, gradient, slope, max_ls=left
+        )
         loss, gradient, known["t"], evaluations = found
         self._move(known["t"], known["d"])
         return loss, gradient, evaluations

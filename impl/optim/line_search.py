@@ -10,9 +10,6 @@ from typing import Any, NamedTuple
 
 from impl.tensor.tensor import Tensor
 
-# c1 and c2 of the conditions, and the least change of a parameter for which a bracket is divided.
-ENOUGH, CURVATURE, SMALLEST = 1e-4, 0.9, 1e-9
-
 
 class _Point(NamedTuple):
     """A step size with the loss there, its gradient, and its slope along the direction."""
@@ -23,10 +20,8 @@ class _Point(NamedTuple):
     slope: Any
 
 
-def _between(a: _Point, b: _Point, bounds=None):
-    """The minimum within `bounds` of the cubic through two points with their slopes."""
-    x1, f1, g1 = a.size, a.loss, a.slope
-    x2, f2, g2 = b.size, b.loss, b.slope
+def cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+    """The minimum within `bounds` of the cubic through two points `x` of losses `f`, slopes `g`."""
     if bounds is None:
         bounds = (x1, x2) if x1 <= x2 else (x2, x1)
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
@@ -41,35 +36,44 @@ def _between(a: _Point, b: _Point, bounds=None):
     return min(max(least, bounds[0]), bounds[1])
 
 
-def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slope, most: int):
-    """Find a step size that meets the conditions, or the best within `most` iterations.
+def _between(a: _Point, b: _Point, bounds=None):
+    """The minimum within `bounds` of the cubic through two points with their slopes."""
+    return cubic_interpolate(a.size, a.loss, a.slope, b.size, b.loss, b.slope, bounds)
 
-    `evaluate(size)` returns loss and gradient. Returns loss, gradient, step size and the number of
-    evaluations.
+
+def strong_wolfe(obj_func, x, t, d: Tensor, f, g: Tensor, gtd, c1=1e-4, c2=0.9,
+                 tolerance_change=1e-9, max_ls=25):  # fmt: skip
+    """Find a step size from `t` on that meets the conditions, or the best within `max_ls` tries.
+
+    The loss `f`, its gradient `g` and its slope `gtd` are those at `x`, from where
+    `obj_func(x, size, d)` goes along the direction `d` and returns loss and gradient. A bracket in
+    which no parameter changes by `tolerance_change` is not divided. Returns loss, gradient, step
+    size and the number of evaluations; raises IndexError for a loss of NaN at a point that is flat
+    enough.
     """
     count = 0
 
     def point(size):
         nonlocal count
         count += 1
-        value, made = evaluate(size)
-        return _Point(size, value, made, made.dot(direction))
+        value, made = obj_func(x, size, d)
+        return _Point(size, value, made, made.dot(d))
 
-    start = previous = _Point(0, loss, gradient.clone(), slope)
-    here = point(size)
+    start = previous = _Point(0, f, g.clone(), gtd)
+    here = point(t)
 
     def climbs(point: _Point, other: _Point, compare: bool) -> bool:
-        enough = loss + ENOUGH * point.size * slope
+        enough = f + c1 * point.size * gtd
         return point.loss > enough or (compare and point.loss >= other.loss)
 
     bracket: list[_Point] = []
     done = False
     tries = 0
-    while tries < most:
+    while tries < max_ls:
         if climbs(here, previous, tries > 1):
             bracket = [previous, here]
             break
-        if abs(here.slope) <= -CURVATURE * slope:
+        if abs(here.slope) <= -c2 * gtd:
             bracket, done = [here], True
             break
         if here.slope >= 0:
@@ -79,14 +83,14 @@ def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slop
         following = _between(previous, here, (near, here.size * 10))
         previous, here = here, point(following)
         tries += 1
-    if tries == most:
+    if tries == max_ls:
         bracket = [start, here]
     low, high = (0, 1) if bracket[0].loss <= bracket[-1].loss else (1, 0)
-    length = direction.abs().max()
+    length = d.abs().max()
     stuck = False
-    while not done and tries < most:
+    while not done and tries < max_ls:
         sizes = [p.size for p in bracket]
-        if abs(sizes[1] - sizes[0]) * length < SMALLEST:
+        if abs(sizes[1] - sizes[0]) * length < tolerance_change:
             break
         trial = _between(*bracket)
         margin = 0.1 * (max(sizes) - min(sizes))
@@ -105,10 +109,10 @@ def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slop
             bracket[high] = here
             low, high = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
         else:
-            if abs(here.slope) <= -CURVATURE * slope:
+            if abs(here.slope) <= -c2 * gtd:
                 done = True
             elif here.slope * (bracket[high].size - bracket[low].size) >= 0:
                 bracket[high] = bracket[low]
             bracket[low] = here
-    best = bracket[low if len(bracket) > 1 else 0]
+    best = bracket[low]
     return best.loss, best.gradient, best.size, count
