@@ -28,6 +28,8 @@ from impl.operators.pointwise.halved_ties import (
 )
 from impl.tensor.tensor import Tensor, requires_grad
 
+_COMPLEX = "clamp is not supported for complex types"
+
 
 def _strictly_inside(self, min, max):
     if min is None:
@@ -67,7 +69,7 @@ def _clamped(value, low, high):
     elementwise=True,
     function=False,
     method=False,
-    complex=NoComplex(text="clamp is not supported for complex types", error=NotImplementedError),
+    complex=NoComplex(text=_COMPLEX, error=NotImplementedError),
     saved_as=SavedAs(numbers_as_tensors=False),
     torch_name="clamp",
 )
@@ -112,7 +114,7 @@ def clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
 @clamp_tensors.checked
 def _refuse_complex(self, min, max) -> None:
     if self.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
+        raise NotImplementedError(_COMPLEX)
 
 
 @clamp_tensors.on_slow_path
@@ -211,7 +213,7 @@ def _one_bound(which: str):
         "method": False,
         "torch_name": f"clamp_{which}",
     }
-    refused = NoComplex(text="clamp is not supported for complex types")
+    refused = NoComplex(text=_COMPLEX)
     number_kernel.__name__ = f"clamp_{which}_number"
     saved = SavedAs(renamed={"bound": which})
     number = operator(node=f"{node}0", complex=refused, saved_as=saved, **settings)(number_kernel)
@@ -235,10 +237,12 @@ def _overload(input, written=False, **bounds):
     """The operator for these bounds, and the bounds; whole numbers in the range of integers.
 
     Raises RuntimeError for a bound that no integer is within, and where the input, if it is to be
-    `written`, cannot hold the result.
+    `written`, cannot hold the result; NotImplementedError for a complex number as the only bound.
     """
     if any(isinstance(bound, Tensor) for bound in bounds.values()):
         return _BESIDE_TENSORS[*bounds], bounds.values()
+    if len(bounds) == 1 and any(isinstance(bound, complex) for bound in bounds.values()):
+        raise NotImplementedError(_COMPLEX)
     d = input._raw.dtype
     if d.kind in "iub":
         given = [bound for bound in bounds.values() if bound is not None]
