@@ -82,8 +82,7 @@ METHODS = (
 """Excluded methods whose arguments `impl` reads all the same."""
 
 FUNCTIONS = re.compile(
-    r"_foreach_(abs|add|addcdiv|addcmul|div|exp|lerp|log|maximum|minimum|mul|neg|norm|pow|reciprocal|"
-    r"sigmoid|sign|sqrt|sub|tanh|zero)_?|_is_(all|any)_true|_standard_gamma|_neg_view|_weight_norm|"
+    r"_foreach_(?!powsum)\w+|_is_(all|any)_true|_standard_gamma|_neg_view|_weight_norm|"
     r"_is_zerotensor|_sample_dirichlet|_dirichlet_grad"
 )
 """Functions of torch without documentation that `impl` has."""

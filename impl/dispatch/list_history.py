@@ -5,13 +5,17 @@ the checks before any tensor is written (the generated kernels of `_foreach_*`).
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE
 from impl.core.grad_mode import no_grad
 from impl.core.state import STATE
 from impl.dispatch.not_implemented import undifferentiable_dtype
-from impl.dispatch.record import check_write, gradient_edges, record_undifferentiable
+from impl.dispatch.record import (
+    check_write,
+    edges_of,
+    gradient_edges,
+    record_undifferentiable,
+)
 from impl.graph.node import Node
 from impl.tape.inplace import set_history
 from impl.tensor.nested import tensors_of
@@ -25,7 +29,8 @@ _OF_NUMBER = {
 _NUMBERS = {
     **dict.fromkeys(_OF_NUMBER, 1),
     **{("maximum", "ScalarList"): 1, ("minimum", "ScalarList"): 1, ("lerp", "List"): 1},
-    **{("pow", "ScalarList"): 1, ("pow", "ScalarAndTensor"): 2},
+    **{("pow", "ScalarList"): 1, ("pow", "ScalarAndTensor"): 2, ("max", ""): 1},
+    **{("clamp_min", "List"): 1, ("clamp_max", "List"): 1},
 }
 # The overloads that have a derivative of their own, of which the node has a class in Python.
 _OWN = {
@@ -49,6 +54,12 @@ class ListNode(Node):
         width = 1 if of_number else max(map(len, given))  # a number has no edge
         rows = [edges[:width] or [None] * width for edges in given]
         self._set_next_edges([edges[n] for n in range(width) for edges in rows])
+        self._versions = {
+            n * len(parts) + i: times
+            for i, part in enumerate(parts)
+            for n, times in (getattr(part, "_versions", None) or {}).items()
+            if n < width
+        } or None
 
     def name(self) -> str:
         return self._name
@@ -91,7 +102,8 @@ def share_node(name: str, kind: str, results: tuple) -> tuple:
             raise undifferentiable_dtype(BY_NUMPY[result._raw.dtype])
     own = (name, kind) in _OWN
     end = "" if own else kind
-    shown = f"Foreach{name.capitalize()}Backward{_NUMBERS.get((name, kind), 0)}{end}"
+    camel = name.title().replace("_", "")
+    shown = f"Foreach{camel}Backward{_NUMBERS.get((name, kind), 0)}{end}"
     of_number = (name, kind) in _OF_NUMBER
     node = _class_named(shown if own else "CppFunction")(shown, parts, of_number)
     node._set_input_metadata(results)
@@ -121,13 +133,23 @@ def check_writes(tensors: tuple, operands: tuple) -> None:
         check_write(tensor, any(map(requires_grad, tensors_of(given))))
 
 
-def underived(name: str, operands: list, compute, in_place: bool) -> Any:
-    """The results of an operator without a derivative, which `compute` returns: those of operands
-    that require grad get a node that raises, and in place those of targets that do."""
-    edges = gradient_edges(*operands) if STATE.enabled else []
+def underived(name: str, tensors: tuple, operands: list, compute) -> tuple:
+    """The results of an operator without a derivative, which `compute` returns: where a tensor
+    requires grad they get one node that raises."""
+    edges = gradient_edges(*tensors, *operands) if STATE.enabled else []
     with no_grad():
-        results = compute()
+        results = tuple(compute())
     if edges:
-        targets = [result for result in results if not in_place or requires_grad(result)]
-        record_undifferentiable(name, edges, targets, made=not in_place)
+        record_undifferentiable(name, edges, results, made=True)
     return results
+
+
+def write_underived(name: str, targets: tuple, operands: list, compute) -> None:
+    """Have `compute` write the targets, as an operator in place that has no derivative: one of them
+    gets a node that raises where it or one of the operands beside the targets requires grad."""
+    with no_grad():
+        compute()
+    for target in targets if STATE.enabled else ():
+        edges = edges_of(target, *operands)
+        if any(edge is not None for edge in edges):
+            record_undifferentiable(name, edges, [target])

@@ -18,6 +18,7 @@ from impl.dispatch.list_history import (
     rename_writes,
     share_node,
     underived,
+    write_underived,
 )
 from impl.tensor import nested
 from impl.tensor.batched_tensor import innermost
@@ -25,12 +26,15 @@ from impl.tensor.tensor import Tensor
 from impl.tensor.wrappers import is_captured, is_wrapped
 
 _NAMES = (
-    *("abs", "add", "addcdiv", "addcmul", "div", "exp", "lerp", "log", "maximum", "minimum"),
-    *("mul", "neg", "pow", "reciprocal", "sigmoid", "sign", "sqrt", "sub", "tanh"),
+    *("abs", "acos", "add", "addcdiv", "addcmul", "asin", "atan", "ceil", "clamp_max", "clamp_min"),
+    *("cos", "cosh", "div", "erf", "erfc", "exp", "expm1", "floor", "frac", "lerp", "lgamma"),
+    *("log", "log10", "log1p", "log2", "maximum", "minimum", "mul", "neg", "pow", "reciprocal"),
+    *("round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc"),
 )
 _WITH_VALUE = ("addcdiv", "addcmul")  # whose last operand may be the number of that name
 _BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}
-_UNDERIVED = {("addcdiv", "Tensor"), ("addcmul", "Tensor")}  # of which ATen has no derivative
+# Of which ATen has no derivative.
+_UNDERIVED = {("addcdiv", "Tensor"), ("addcmul", "Tensor"), ("copy", "")}
 _NO_TENSORS = "Tensor list must have at least one tensor."
 
 
@@ -62,21 +66,22 @@ def _publish(name: str, in_place: bool) -> None:
             return _written_outside(each, tensors, operands, options)
         if in_place:
             check_writes(tensors, operands)
+        beside = [*nested.tensors_of(operands)] if (name, kind) in _UNDERIVED else []
         if kind == "Tensor" and name in _WITH_VALUE:
             operands = (*operands[:2], _scalars(operands[2], len(tensors)))
         columns = [_column(operand, len(tensors)) for operand in operands]
         if not tensors:
             raise RuntimeError(_NO_TENSORS)
         rows = _rows(name, in_place, tensors, columns, options)
-        if (name, kind) in _UNDERIVED or (name in _BOUNDS and in_place and kind != "List"):
-            shown = f"_foreach_{spelled}" if in_place else f"aten::_foreach_{spelled}"
-            made = underived(shown, [*nested.tensors_of((tensors, operands))], rows, in_place)
-            return made if in_place else tuple(made)
+        if in_place and ((name, kind) in _UNDERIVED or (name in _BOUNDS and kind != "List")):
+            write_underived(each.__name__, tensors, beside, rows)
+            return self
+        if (name, kind) in _UNDERIVED:
+            return underived(f"aten::{each.__name__}", tensors, beside, rows)
         if not in_place:
             return share_node(name, kind, tuple(rows()))
-        results = rows()
-        rename_writes(name, kind, results)
-        return results
+        rename_writes(name, kind, rows())
+        return self
 
     each.__name__ = each.__qualname__ = f"_foreach_{spelled}"
     each.__doc__ = f"`{spelled}` on every tensor of a list; operands that are lists are paired."
@@ -112,6 +117,8 @@ def _rows(name: str, in_place: bool, tensors: tuple, columns: list, options: dic
 
 def _overload(name: str, operands: tuple) -> str:
     """ATen's name of the overload that the last operand asks for, empty where there is one only."""
+    if name == "copy":
+        return ""
     if name in _WITH_VALUE and len(operands) == 2:
         return "Scalar"
     operand = operands[-1] if operands else None
@@ -202,10 +209,38 @@ def _foreach_norm(self, ord=2, dtype=None):
     return share_node("norm", "Scalar", norms)
 
 
-FUNCTIONS["_foreach_norm"] = _foreach_norm
+def _foreach_max(self):
+    """The greatest element of every tensor of a list.
+
+    Raises RuntimeError for an empty list, and for an empty tensor.
+    """
+    _refuse_batched("max", (self,))
+    if not self:
+        raise RuntimeError(_NO_TENSORS)
+    if any(tensor.numel() == 0 for tensor in self):
+        raise RuntimeError(
+            "_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is "
+            "undefined."
+        )
+    return share_node("max", "", tuple(C.max(tensor) for tensor in self))
+
+
+def _foreach_mm(self, mat2):
+    """The products of the matrices of two lists. Raises RuntimeError for lists of other lengths."""
+    _refuse_batched("mm", (self, mat2))
+    if not self:
+        raise RuntimeError("_foreach_mm requires non-empty tensor lists")
+    if len(self) != len(mat2):
+        raise RuntimeError("_foreach_mm: self and mat2 must have the same number of tensors")
+    return share_node("mm", "", tuple(map(C.mm, self, mat2)))
+
+
+FUNCTIONS.update(_foreach_norm=_foreach_norm, _foreach_max=_foreach_max, _foreach_mm=_foreach_mm)
 
 
 for _name in _NAMES:
     _publish(_name, False)
     _publish(_name, True)
+_publish("clone", False)
+_publish("copy", True)
 _publish("zero", True)
