@@ -49,6 +49,8 @@ class Hooked:
         self._patch_step_function()
 
     def _patch_step_function(self) -> None:
+        """Have the `step` of the class call hooks; optimizers that wrap another call this, rather
+        than the constructor."""
         cls: Any = type(self)
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{cls.__name__}.zero_grad"
         if not getattr(cls.step, "hooked", False):
