@@ -8,3 +8,11 @@ __all__ = ["is_available"]
 def is_available() -> bool:
     """False (torch.distributed.is_available)."""
     return False
+
+
+class _Stub:
+    """The class of what does not exist without processes."""
+
+
+# A torch that was built without torch.distributed has these two names, for annotations.
+GroupName = ProcessGroup = _Stub

@@ -45,6 +45,16 @@ NO_ACCELERATOR = "Cannot access accelerator device when none is available."
             "NVTX functions not installed. Are you sure you have a CUDA build?",
         ),
         (
+            lambda: cuda.nvtx.range("step {}", 1)(lambda: 1)(),
+            RuntimeError,
+            "NVTX functions not installed. Are you sure you have a CUDA build?",
+        ),
+        (
+            lambda: cuda.nvtx.range_start("step"),
+            AttributeError,
+            "'_NVTXStub' object has no attribute 'rangeStartA'",
+        ),
+        (
             lambda: cuda.FloatTensor(2),
             TypeError,
             "type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled.",
