@@ -11,7 +11,7 @@ def is_available() -> bool:
 
 
 class _Stub:
-    """The class of what does not exist without processes."""
+    """A class of communication, without instances: there is one process."""
 
 
 # A torch that was built without torch.distributed has these two names, for annotations.

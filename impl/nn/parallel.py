@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from impl.core.homes import settle
 from impl.nn.modules.module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
@@ -45,3 +46,7 @@ class DistributedDataParallel(Module):
             "Default process group has not been initialized, please make sure to call "
             "init_process_group."
         )
+
+
+settle(f"{__name__}.data_parallel", DataParallel)
+settle(f"{__name__}.distributed", DistributedDataParallel)

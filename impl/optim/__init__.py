@@ -1,8 +1,8 @@
 """`torch.optim`: optimizers, learning-rate schedules and averages of weights."""
 
-import sys
 from types import ModuleType
 
+from impl.core.homes import settle
 from impl.optim import lr_scheduler, swa_utils
 from impl.optim.lbfgs import LBFGS
 from impl.optim.matrix_rules import Adafactor, Muon
@@ -38,13 +38,7 @@ __all__ = [
 def _module_of(optimizer: type) -> ModuleType:
     """The module that torch has for an optimizer, such as `torch.optim.sgd` for `SGD`."""
     name = "sparse_adam" if optimizer is SparseAdam else optimizer.__name__.lower()
-    home = optimizer.__module__
-    module = ModuleType(f"{__name__}.{name}", f"`{optimizer.__name__}`: see `{home}`.")
-    module.__file__ = sys.modules[home].__file__
-    setattr(module, optimizer.__name__, optimizer)
-    optimizer.__module__ = module.__name__
-    sys.modules[module.__name__] = module
-    return module
+    return settle(f"{__name__}.{name}", optimizer)
 
 
 adadelta, adagrad, adam, adamax = map(_module_of, (Adadelta, Adagrad, Adam, Adamax))

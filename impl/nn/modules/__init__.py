@@ -2,6 +2,7 @@
 
 from types import ModuleType
 
+from impl.core.homes import settle
 from impl.nn.modules import (
     activation,
     adaptive,
@@ -23,9 +24,28 @@ from impl.nn.modules import (
     rnn_cells,
     sparse,
     transformer,
+    utils,
 )
 from impl.nn.modules.module import Module
 
+# The layers of which torch has another file than impl.
+_HOMES = {
+    "activation": "MultiheadAttention",
+    "batchnorm": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d",
+    "channelshuffle": "ChannelShuffle",
+    "container": "ParameterDict ParameterList",
+    "conv": "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d "
+    "LazyConvTranspose3d",
+    "distance": "CosineSimilarity PairwiseDistance",
+    "flatten": "Flatten Unflatten",
+    "fold": "Fold Unfold",
+    "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d "
+    "LazyInstanceNorm2d LazyInstanceNorm3d",
+    "linear": "LazyLinear",
+    "pixelshuffle": "PixelShuffle PixelUnshuffle",
+    "rnn": "GRUCell LSTMCell RNNCell RNNCellBase",
+    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+}
 _INTERNAL = ("LazyModuleMixin", "NonDynamicallyQuantizableLinear")
 
 
@@ -40,3 +60,10 @@ def _layers() -> dict[str, type[Module]]:
 globals().update(_layers())
 public_modules.place_layers(__name__, {"_InstanceNorm": batchnorm._InstanceNorm, **_layers()})
 __all__ = sorted(_layers())
+
+for _home, _names in _HOMES.items():
+    _members = map(globals().__getitem__, _names.split())
+    globals()[_home] = settle(f"{__name__}.{_home}", *_members)
+settle(f"{__name__}.batchnorm", lazy._LazyNormBase)
+settle(f"{__name__}.conv", lazy._LazyConvXdMixin)
+settle(f"{__name__}.instancenorm", batchnorm._InstanceNorm)

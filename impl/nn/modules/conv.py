@@ -56,7 +56,7 @@ class _ConvNd(Module):
         self.in_channels, self.out_channels = channels
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.dilation, self.output_padding = dilation, output_padding
-        self.groups, self.padding_mode = groups, padding_mode
+        self.transposed, self.groups, self.padding_mode = self.transposed, groups, padding_mode
         self._reversed_padding_repeated_twice = self._sides()
         self.weight = empty_parameter(self._weight_shape(), **factory)
         self.register_parameter("bias", empty_parameter(self.out_channels, bias, **factory))

@@ -63,13 +63,13 @@ class RNNBase(_Recurrent):
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = float(dropout), bidirectional
         self.proj_size = proj_size
-        self._directions = 2 if bidirectional else 1
         _check_dropout(dropout, num_layers)
         _check_kinds(bool, bias=bias, batch_first=batch_first)
         _check_sizes(input_size, hidden_size, num_layers, proj_size)
         if not isinstance(mode, str) or mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
-        self._names: list[list[str]] = []
+        self._all_weights: list[list[str]] = []
+        self._flat_weights_names: list[str] = []
         for layer in range(num_layers):
             for suffix in ("", "_reverse") if bidirectional else ("",):
                 end = f"_l{layer}{suffix}"
@@ -77,8 +77,21 @@ class RNNBase(_Recurrent):
                 for name, shape in shapes.items():
                     weight = empty_parameter(shape, device=device, dtype=dtype)
                     setattr(self, name + end, weight)
-                self._names.append([name + end for name in shapes])
+                self._all_weights.append([name + end for name in shapes])
+                self._flat_weights_names += self._all_weights[-1]
         self.reset_parameters()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, and the list of weights that torch's layer has among them."""
+        return super().__getstate__() | {"_flat_weights": self._flat_weights}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.pop("_flat_weights", None)
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self.bidirectional else 1
 
     def _weight_shapes(self, layer: int) -> dict[str, Any]:
         rows, state = _GATES[self.mode] * self.hidden_size, self.hidden_size
@@ -95,15 +108,14 @@ class RNNBase(_Recurrent):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
     def _flat_weights(self) -> list[Parameter | None]:
         own = self._parameters
         return [
             own[name] if name in own else getattr(self, name, None)
-            for names in self._names
-            for name in names
+            for name in self._flat_weights_names
         ]
 
     def flatten_parameters(self) -> None:
@@ -111,7 +123,7 @@ class RNNBase(_Recurrent):
 
     def check_input(self, input: Tensor, batch_sizes: Any) -> None:
         """Raise ValueError for a dtype, or RuntimeError for a size, that the weights do not fit."""
-        kind = getattr(self, self._names[0][0]).dtype
+        kind = getattr(self, self._flat_weights_names[0]).dtype
         if input.dtype != kind and not is_autocast_enabled("cpu"):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "

@@ -41,6 +41,7 @@ class _Layer(Module):
     """The parts of an encoder or decoder layer: attention, two linear maps, and their norms."""
 
     _norms: int
+    _fuses = False  # whether a kernel evaluates the layer, with the activation of its making
     _added_attributes: ClassVar[dict[str, Any]] = {"activation": F.relu}
 
     def __init__(
@@ -73,7 +74,10 @@ class _Layer(Module):
             setattr(self, f"norm{i}", norm)
         for i in range(1, self._norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        given = _activation(activation)
+        if self._fuses:
+            self.activation_relu_or_gelu = _fused_activation(given)
+        self.activation = given
 
     def _attended(self, attention, x, memory, mask, padding, causal, dropout) -> Tensor:
         output = attention(
@@ -91,21 +95,23 @@ class _Layer(Module):
         return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
+def _fused_activation(activation) -> int:
+    """The number by which torch's kernel for evaluation knows an activation: 1 for relu, 2 for
+    gelu, 0 for another one."""
+    plain = inspect.unwrap(activation)
+    kinds = ((inspect.unwrap(F.relu), ReLU), (inspect.unwrap(F.gelu), GELU))
+    for number, (function, kind) in enumerate(kinds, 1):
+        if plain is function or isinstance(activation, kind):
+            return number
+    return 0
+
+
 class TransformerEncoderLayer(_Layer):
     """Self-attention, then two linear maps (torch.nn.TransformerEncoderLayer)."""
 
     __module__ = "impl.nn.modules.transformer"
     _norms = 2
-
-    @property
-    def activation_relu_or_gelu(self) -> int:
-        """1 for relu, 2 for gelu, 0 for another activation."""
-        plain = inspect.unwrap(self.activation)
-        kinds = ((inspect.unwrap(F.relu), ReLU), (inspect.unwrap(F.gelu), GELU))
-        for number, (function, kind) in enumerate(kinds, 1):
-            if plain is function or isinstance(self.activation, kind):
-                return number
-        return 0
+    _fuses = True
 
     def forward(
         self,
@@ -139,8 +145,10 @@ class TransformerEncoderLayer(_Layer):
         def attended(x):
             return native_attention(self.self_attn, x, mask, kind)[0]
 
+        activation = F.gelu if self.activation_relu_or_gelu == 2 else F.relu
+
         def mapped(x):
-            return self.linear2(self.activation(self.linear1(x)))
+            return self.linear2(activation(self.linear1(x)))
 
         if self.norm_first:
             x = attended(self.norm1(src)).add_(src)
