@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core.homes import settle
+from impl.core.torch_modules import place
 from impl.nn.modules.module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
@@ -48,5 +48,5 @@ class DistributedDataParallel(Module):
         )
 
 
-settle(f"{__name__}.data_parallel", DataParallel)
-settle(f"{__name__}.distributed", DistributedDataParallel)
+place(f"{__name__}.data_parallel", DataParallel)
+place(f"{__name__}.distributed", DistributedDataParallel)

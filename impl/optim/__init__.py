@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from impl.core.homes import settle
+from impl.core.torch_modules import place
 from impl.optim import lr_scheduler, swa_utils
 from impl.optim.lbfgs import LBFGS
 from impl.optim.matrix_rules import Adafactor, Muon
@@ -38,7 +38,7 @@ __all__ = [
 def _module_of(optimizer: type) -> ModuleType:
     """The module that torch has for an optimizer, such as `torch.optim.sgd` for `SGD`."""
     name = "sparse_adam" if optimizer is SparseAdam else optimizer.__name__.lower()
-    return settle(f"{__name__}.{name}", optimizer)
+    return place(f"{__name__}.{name}", optimizer)
 
 
 adadelta, adagrad, adam, adamax = map(_module_of, (Adadelta, Adagrad, Adam, Adamax))

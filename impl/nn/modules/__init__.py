@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from impl.core.homes import settle
+from impl.core.torch_modules import place
 from impl.nn.modules import (
     activation,
     adaptive,
@@ -19,7 +19,6 @@ from impl.nn.modules import (
     padding,
     parameter_containers,
     pooling,
-    public_modules,
     rnn,
     rnn_cells,
     sparse,
@@ -29,7 +28,7 @@ from impl.nn.modules import (
 from impl.nn.modules.module import Module
 
 # The layers of which torch has another file than impl.
-_HOMES = {
+_IN_TORCH = {
     "activation": "MultiheadAttention",
     "batchnorm": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d",
     "channelshuffle": "ChannelShuffle",
@@ -58,12 +57,11 @@ def _layers() -> dict[str, type[Module]]:
 
 
 globals().update(_layers())
-public_modules.place_layers(__name__, {"_InstanceNorm": batchnorm._InstanceNorm, **_layers()})
 __all__ = sorted(_layers())
 
-for _home, _names in _HOMES.items():
+for _module, _names in _IN_TORCH.items():
     _members = map(globals().__getitem__, _names.split())
-    globals()[_home] = settle(f"{__name__}.{_home}", *_members)
-settle(f"{__name__}.batchnorm", lazy._LazyNormBase)
-settle(f"{__name__}.conv", lazy._LazyConvXdMixin)
-settle(f"{__name__}.instancenorm", batchnorm._InstanceNorm)
+    globals()[_module] = place(f"{__name__}.{_module}", *_members)
+place(f"{__name__}.batchnorm", lazy._LazyNormBase)
+place(f"{__name__}.conv", lazy._LazyConvXdMixin)
+place(f"{__name__}.instancenorm", batchnorm._InstanceNorm)

@@ -11,15 +11,15 @@ from types import ModuleType
 from typing import Any
 
 
-def settle(home: str, *classes: Any) -> ModuleType:
+def place(name: str, *classes: Any) -> ModuleType:
     """Make classes part of the module of this name, which is made where no file has it."""
-    module = sys.modules.get(home)
+    module = sys.modules.get(name)
     if module is None:
         origin = classes[0].__module__
-        module = ModuleType(home, f"`{classes[0].__name__}` and its like: see `{origin}`.")
+        module = ModuleType(name, f"`{classes[0].__name__}` and its like: see `{origin}`.")
         module.__file__ = sys.modules[origin].__file__
-        sys.modules[home] = module
+        sys.modules[name] = module
     for cls in classes:
         setattr(module, cls.__name__, cls)
-        cls.__module__ = home
+        cls.__module__ = name
     return module
