@@ -5,6 +5,7 @@ from __future__ import annotations
 from impl.core.below_autograd import BelowAutograd
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
+from impl.futures import _Future as Future
 from impl.tensor.dispatching import DisableTorchDispatch as _DisableTorchDispatch
 from impl.tensor.dispatching import disabled as _disabled_torch_dispatch_impl
 from impl.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
@@ -13,6 +14,7 @@ from impl.tensor.torch_function import disabled as _disabled_torch_function_impl
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "Future",
     "TensorBase",
     "_AutoDispatchBelowAutograd",
     "_DisableTorchDispatch",

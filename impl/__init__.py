@@ -21,6 +21,7 @@ from impl import (
     fft,
     func,
     functional,
+    futures,
     jit,
     library,
     linalg,
@@ -147,6 +148,7 @@ from impl.factories.legacy_storages import LEGACY_STORAGES as _LEGACY_STORAGES
 from impl.factories.printing import set_printoptions
 from impl.factories.storages import TypedStorage, UntypedStorage
 from impl.func.mapping import vmap
+from impl.futures import _Future as Future
 from impl.graph.anomaly_mode import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,

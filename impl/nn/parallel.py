@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from impl.core.torch_modules import place
 from impl.nn.modules.module import Module
+from impl.tensor.tensor import Tensor
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "scatter"]
 
 
 class DataParallel(Module):
@@ -48,5 +50,22 @@ class DistributedDataParallel(Module):
         )
 
 
+def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
+    """The parts of tensors for several GPUs (torch.nn.parallel.scatter), in containers; any other
+    object is repeated. Raises AttributeError for a tensor, as there are no GPUs."""
+    if isinstance(inputs, Tensor):
+        raise AttributeError("module 'torch._C' has no attribute '_scatter'")
+    if not isinstance(inputs, tuple | list | dict) or not inputs:
+        return [inputs for _ in target_gpus]
+    entries = inputs.items() if isinstance(inputs, dict) else inputs
+    parts = list(zip(*(scatter(entry, target_gpus, dim) for entry in entries), strict=False))
+    if hasattr(inputs, "_fields"):
+        return [type(inputs)(*part) for part in parts]
+    if isinstance(inputs, tuple):
+        return parts
+    return [list(part) if isinstance(inputs, list) else type(inputs)(part) for part in parts]
+
+
 place(f"{__name__}.data_parallel", DataParallel)
 place(f"{__name__}.distributed", DistributedDataParallel)
+place(f"{__name__}.scatter_gather", scatter)
