@@ -99,8 +99,11 @@ def suggested_by(array: np.ndarray) -> memory_format:
 def formatted(result: np.ndarray, format: memory_format) -> np.ndarray:
     """A copy of `result` in a memory format, in memory of its own."""
     strides = format.strides(result.shape)
-    if strides is None:
-        return row_major(result)
+    return row_major(result) if strides is None else laid_out(result, strides)
+
+
+def laid_out(result: np.ndarray, strides) -> np.ndarray:
+    """A copy of `result` with these strides, in memory of its own."""
     if 0 in result.shape:
         return without_elements(result.shape, strides, result.dtype)
     laid = empty_strided(result.shape, strides, result.dtype)

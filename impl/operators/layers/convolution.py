@@ -38,7 +38,12 @@ from impl.operators.layers.convolution_checks import (
     several,
     string_padding,
 )
-from impl.operators.layers.convolution_formats import laid_out, result_format
+from impl.operators.layers.convolution_formats import (
+    laid_out,
+    laid_out_as_weight,
+    result_format,
+    zeros_like,
+)
 from impl.operators.layers.im2col import Geometry, adjoint, correlation, gradients, kernel_gradient
 from impl.tensor.tensor import Tensor
 
@@ -115,7 +120,7 @@ def convolution(
         geometry = _geometry(x.shape[2:], w, stride, padding, dilation, groups)
         result = correlation(x, w, geometry)
     made = _add_bias(result, bias).astype(input.dtype, copy=False)
-    return laid_out(made, result_format(input, weight, setting))
+    return laid_out(made, result_format(input, weight, setting), setting)
 
 
 @convolution.composes
@@ -190,10 +195,9 @@ def convolution_backward(
     )
     kind = input.dtype
     if not input.size:
-        bias = weight.shape[1] * groups if transposed else weight.shape[0]
-        shapes = (input.shape, weight.shape, (bias,))
-        masked = zip(shapes, output_mask, strict=True)
-        return tuple(np.zeros(shape if wanted else 0, kind) for shape, wanted in masked)
+        bias = np.empty(weight.shape[1] * groups if transposed else weight.shape[0])
+        masked = zip((input, weight, bias), output_mask, strict=True)
+        return tuple(zeros_like(like if wanted else bias[:0], kind) for like, wanted in masked)
     setting = setting_of(
         input, weight, stride, padding, dilation, transposed, output_padding, groups
     )
@@ -219,7 +223,11 @@ def convolution_backward(
         results[2] = g.sum((0, *range(2, g.ndim)))
     made = [r.astype(kind, copy=False) for r in results]
     format = result_format(input, weight, setting)
-    return *(laid_out(r, format) if r.size else r for r in made[:2]), made[2]
+    if made[0].size:
+        made[0] = laid_out(made[0], format, setting)
+    if made[1].size:
+        made[1] = laid_out_as_weight(made[1], weight, format, setting)
+    return tuple(made)
 
 
 @convolution.gradients("input", "weight", "bias")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
+from impl.core import memory_formats
 from impl.core.memory_formats import (
     channels_last,
     channels_last_3d,
@@ -11,8 +16,8 @@ from impl.core.memory_formats import (
     suggested,
     suggested_by,
 )
-from impl.core.strides import element_strides
-from impl.operators.layers.convolution_backends import ONEDNN, Setting
+from impl.core.strides import element_strides, is_dense
+from impl.operators.layers.convolution_backends import ONEDNN, SLOW, Setting
 
 
 def result_format(input, weight, setting: Setting) -> memory_format:
@@ -32,8 +37,38 @@ def result_format(input, weight, setting: Setting) -> memory_format:
     return last if last in found else contiguous_format
 
 
-def laid_out(result, format):
-    """A result in a memory format, that of images also for one dimension."""
+def laid_out(result, format, setting: Setting):
+    """A result in a memory format, that of images also for one dimension.
+
+    The slow kernels join the results of groups: row-major, if each has one element per image.
+    """
+    if math.prod(result.shape[1:]) == setting.groups > 1 and setting.backend(result.dtype) is SLOW:
+        return formatted(result, contiguous_format)
     if result.ndim == 3 and format is channels_last:
         return formatted(result[:, :, None], format)[:, :, 0]
     return formatted(result, format)
+
+
+def laid_out_as_weight(gradient, weight, format, setting: Setting):
+    """The gradient of a weight in a memory format. Where the weight is in that format already, but
+    for the strides of its dimensions of size one, it is not copied into it, and its gradient has
+    its strides; oneDNN and the kernel for dilation make a gradient in the format itself.
+    """
+    if weight.ndim == 3:
+        return laid_out(gradient, format, setting)
+    strides, own = format.strides(weight.shape), element_strides(weight)
+    is_made = setting.is_dilated or setting.backend(weight.dtype) is ONEDNN
+    if strides is None or is_made or not _agree(weight.shape, strides, own):
+        return formatted(gradient, format)
+    return memory_formats.laid_out(gradient, own)
+
+
+def _agree(shape, strides, others) -> bool:
+    """Whether strides are the same but for dimensions of size one."""
+    return all(n == 1 or a == b for n, a, b in zip(shape, strides, others, strict=True))
+
+
+def zeros_like(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Zeros of a dtype with the strides of an array, if that is dense; row-major otherwise."""
+    zeros, strides = np.zeros(array.shape, kind), element_strides(array)
+    return memory_formats.laid_out(zeros, strides) if is_dense(array.shape, strides) else zeros
