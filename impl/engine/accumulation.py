@@ -78,6 +78,8 @@ def _first(form, leaf: Tensor, gradient, version: int) -> Tensor:
     # After `data` has been set, which resets the meta, the leaf may have another shape.
     altered = leaf._dense_meta is None and gradient.shape != leaf._raw.shape
     row_major = leaf._strides is None and type(gradient) is ndarray and not altered
+    if row_major and 1 in gradient.shape:  # strides stay as the backward pass made them
+        row_major = _strides(gradient) == contiguous_strides(gradient.shape)
     if row_major and gradient.flags.c_contiguous:
         owner = gradient.base
         whole = owner is None or (
