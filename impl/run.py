@@ -15,7 +15,7 @@ import runpy
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import impl
 from impl import version
@@ -25,7 +25,7 @@ from impl.torch_version import TorchVersion
 _INNER = frozenset(
     ("core", "graph", "kernels", "tensor", "tape", "engine", "dispatch", "factories", "operators")
 )
-# The version of impl, and the module of its tensors, while they are replaced by those of torch.
+# The version of impl, while it is replaced by that of torch.
 _own: dict[str, str] = {}
 _USAGE = """\
 usage: python -m impl.run SCRIPT [ARGUMENT ...]
@@ -50,7 +50,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Put the module of impl in the place of the new, empty one."""
         name = module.__name__
-        sys.modules[name] = importlib.import_module("impl" + name.removeprefix("torch"))
+        own = importlib.import_module("impl" + name.removeprefix("torch"))
+        _call(own, "impl", "torch")
+        sys.modules[name] = own
 
 
 _FINDER = _Finder()
@@ -69,12 +71,28 @@ def _found(name: str) -> importlib.machinery.ModuleSpec | None:
         return None
 
 
+def _call(module: ModuleType, old: str, new: str) -> None:
+    """Let a module and its classes and functions bear torch's names, or impl's own again.
+
+    Programs tell the library of a module, of a tensor, of a parameter or of a layer by them.
+    """
+    module.__name__ = _renamed(module.__name__, old, new)
+    for value in list(vars(module).values()):
+        if isinstance(value, (type, FunctionType)) and str(value.__module__).startswith(old):
+            value.__module__ = _renamed(value.__module__, old, new)
+
+
+def _renamed(name: str, old: str, new: str) -> str:
+    root, dot, rest = name.partition(".")
+    return f"{new}{dot}{rest}" if root == old and _is_public(rest) else name
+
+
 def bind() -> None:
     """Make `import torch`, and that of each of its submodules, mean `impl` from now on.
 
-    `torch.__version__` becomes the version of torch that impl behaves as, and the class of tensors
-    torch.Tensor. A second call has no
-    effect. Raises RuntimeError where the real torch was imported before.
+    `torch.__version__` becomes the version of torch that impl behaves as, and the names of modules,
+    and the modules of classes and functions, are torch's. A second call has no effect. Raises
+    RuntimeError where the real torch was imported before.
     """
     bound = sys.modules.get("torch")
     if bound is impl:
@@ -90,11 +108,10 @@ def bind() -> None:
     for name, module in list(sys.modules.items()):
         if name == "impl" or (name.startswith("impl.") and _is_public(name[5:])):
             sys.modules["torch" + name[4:]] = module
+            _call(module, "impl", "torch")
     sys.meta_path.insert(0, _FINDER)
-    _own.update(version=impl.__version__, module=impl.Tensor.__module__)
+    _own.update(version=impl.__version__)
     impl.__version__ = TorchVersion(version.__version__)
-    # Programs tell a tensor's library by the module of its class.
-    impl.Tensor.__module__ = "torch"
 
 
 def unbind() -> None:
@@ -103,9 +120,8 @@ def unbind() -> None:
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _FINDER]
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
-        del sys.modules[name]
+        _call(sys.modules.pop(name), "torch", "impl")
     impl.__version__ = _own["version"]
-    impl.Tensor.__module__ = _own["module"]
 
 
 @contextmanager
@@ -133,7 +149,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     sys.argv[:] = arguments
     sys.path[0] = os.path.dirname(os.path.abspath(script))
-    runpy.run_path(script, run_name="__main__")
+    runpy.run_path(os.path.abspath(script), run_name="__main__")
     return 0
 
 

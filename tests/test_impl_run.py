@@ -68,7 +68,7 @@ def test_a_module_is_run_with_its_siblings(tmp_path):
         "print(Linear.__module__, __name__, sys.argv[1:])\n"
     )
     ended = python("-m", "impl.run", "-m", "package.train", "-x", cwd=tmp_path)
-    assert ended.stdout == "impl.nn.modules.linear __main__ ['-x']\n", ended.stderr
+    assert ended.stdout == "torch.nn.modules.linear __main__ ['-x']\n", ended.stderr
 
 
 def test_the_version_is_that_of_the_torch_it_behaves_as(tmp_path):
@@ -98,8 +98,8 @@ def test_a_script_prints_what_it_does_on_torch(script, tmp_path):
             "ModuleNotFoundError: impl has no module 'torch.nn.absent'",
         ),
         ("import torch.engine", "ModuleNotFoundError: impl has no module 'torch.engine'"),
-        ("from torch import absent", "ImportError: cannot import name 'absent' from 'impl'"),
-        ("import torch; torch.absent", "AttributeError: module 'impl' has no attribute 'absent'"),
+        ("from torch import absent", "ImportError: cannot import name 'absent' from 'torch'"),
+        ("import torch; torch.absent", "AttributeError: module 'torch' has no attribute 'absent'"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path, statement, said):
@@ -141,8 +141,10 @@ def test_a_block_binds_torch_and_unbinds_it(monkeypatch):
         import torch.nn.functional as functional
 
         assert torch is impl and functional is impl.nn.functional
+        assert functional.__name__ == functional.relu.__module__ == "torch.nn.functional"
         assert impl.autograd.gradcheck is not sys.modules["torch.autograd.gradcheck"]
         impl.run.bind()  # a second call has no effect
     assert not [name for name in sys.modules if name.split(".")[0] == "torch"]
     assert impl.__version__ == "0.1.0"
-    assert impl.Tensor.__module__ == "impl"
+    assert impl.Tensor.__module__ == impl.__name__ == "impl"
+    assert impl.nn.Linear.__module__ == "impl.nn.modules.linear"

@@ -15,8 +15,9 @@ from typing import Any
 from impl.core.context import is_warn_always_enabled
 from impl.core.state import STATE
 
-_PASSED_OVER = (__name__.partition(".")[0], "contextlib", "functools")
-"""Packages whose frames stand between a statement of the program and the warning."""
+_PASSED_OVER = (__name__.partition(".")[0], "torch", "contextlib", "functools")
+"""Packages whose frames stand between a statement of the program and the warning; impl's modules
+are torch's where they are bound to its name."""
 
 _TOLD: set[str] = set()
 """The sites that have warned."""

@@ -95,10 +95,10 @@ def _traceback() -> list[str]:
 
 
 def _is_ours(frame) -> bool:
-    """Whether a frame runs code of this package; its generated code has no module."""
+    """Whether a frame runs code of this package, which may be bound to torch's name; its generated
+    code has no module."""
     module = frame.f_globals.get("__name__")
-    package = __package__.partition(".")[0]
-    return module is None or module == package or module.startswith(f"{package}.")
+    return module is None or module.partition(".")[0] in (__package__.partition(".")[0], "torch")
 
 
 # -- running ----------------------------------------------------------------------------------
