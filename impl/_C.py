@@ -20,7 +20,9 @@ __all__ = [
     "_DisableTorchDispatch",
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
+    "_get_tracing_state",
     "_is_torch_function_enabled",
+    "_log_api_usage_once",
 ]
 
 
@@ -32,3 +34,13 @@ class _AutoDispatchBelowAutograd(BelowAutograd):
 def _is_torch_function_enabled() -> bool:
     """Whether classes are asked (torch._C._is_torch_function_enabled)."""
     return STATE.torch_function
+
+
+def _get_tracing_state() -> None:
+    """The trace of torch.jit.trace being made, which is None: there is none
+    (torch._C._get_tracing_state)."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Report that a part of the library is used, which nothing listens to
+    (torch._C._log_api_usage_once)."""
