@@ -52,9 +52,9 @@ def test_records_name_every_option(name):
     kind = getattr(impl.optim, name)
     options = set(inspect.signature(kind).parameters) - {"params"}
     if issubclass(kind, UpdateRule):
-        named = set(kind._options.split())
+        named = set(kind._impl_options.split())
         assert named - options <= {"decoupled_weight_decay"} and options <= named
-        assert set(kind._checked.split()) <= options
+        assert set(kind._impl_checked.split()) <= options
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - REAL))

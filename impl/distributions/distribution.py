@@ -48,11 +48,11 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             advice = ". Please set `arg_constraints = {}` or initialize the distribution"
-            for name, constraint in self._declared("arg_constraints", advice, {}).items():
-                self._validate_parameter(name, constraint)
+            for name, constraint in self.__declared("arg_constraints", advice, {}).items():
+                self.__validate_parameter(name, constraint)
         super().__init__()
 
-    def _declared(self, name: str, advice: str, otherwise: Any) -> Any:
+    def __declared(self, name: str, advice: str, otherwise: Any) -> Any:
         """The attribute in which a class declares its checks; without it `otherwise`, and a warning
         that says how to do without."""
         try:
@@ -65,7 +65,7 @@ class Distribution:
             )
             return otherwise
 
-    def _validate_parameter(self, name: str, constraint: constraints.Constraint) -> None:
+    def __validate_parameter(self, name: str, constraint: constraints.Constraint) -> None:
         """Raise ValueError for a parameter outside its constraint.
 
         Dependent constraints, and parameters that are not computed yet, are not checked.
@@ -196,7 +196,7 @@ class Distribution:
                     f"{shape} vs {expected}."
                 )
         advice = " to enable sample validation. Please initialize the distribution"
-        support = self._declared("support", advice, NotImplemented)
+        support = self.__declared("support", advice, NotImplemented)
         if support is None:
             raise AssertionError("support is unexpectedly None")
         if support is not NotImplemented and not C._is_all_true(support.check(value)):

@@ -115,13 +115,13 @@ class ChainedScheduler(_Composed):
         self._check(schedulers, optimizer)
         self._schedulers = schedulers
         self.optimizer = optimizer
-        self._last_lr = self._rates()
+        self._last_lr = self._impl_rates()
 
     def step(self) -> None:  # type: ignore[override]
         """Step all schedules."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = self._rates()
+        self._last_lr = self._impl_rates()
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -153,7 +153,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown = cooldown
         self.eps = eps
         self.last_epoch = 0
-        self._last_lr = self._rates()
+        self._last_lr = self._impl_rates()
         self._set_comparison(mode, threshold, threshold_mode)
         self._reset()
 
@@ -205,7 +205,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = self._rates()
+        self._last_lr = self._impl_rates()
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups

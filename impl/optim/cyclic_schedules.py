@@ -106,7 +106,7 @@ class CyclicLR(_MomentumSchedule):
 
     def get_lr(self) -> list:
         """The rates of this epoch; sets the momentum, too."""
-        self._check_within_step()
+        self._impl_check_within_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         position = 1.0 + self.last_epoch / self.total_size - cycle
         rising = position <= self.step_ratio
@@ -176,7 +176,7 @@ class OneCycleLR(_MomentumSchedule):
 
     def get_lr(self) -> list:
         """The rates of this step; sets the momentum, too."""
-        self._check_within_step()
+        self._impl_check_within_step()
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(
@@ -253,7 +253,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list:
-        self._check_within_step()
+        self._impl_check_within_step()
         t, period = self.T_cur, self.T_i
         return [cosine_annealed(base, self.eta_min, t, period) for base in self.base_lrs]
 

@@ -23,14 +23,14 @@ def complete(optimizer) -> None:
     So `__setstate__` reads what older versions of the optimizer saved. Raises KeyError for a
     state without a number that the optimizer keeps as a tensor.
     """
-    if not optimizer._added_options:
+    if not optimizer._impl_added_options:
         return
     for group in optimizer.param_groups:
-        for name, value in optimizer._added_options.items():
+        for name, value in optimizer._impl_added_options.items():
             group.setdefault(name, value)
         for param in group["params"]:
             state = optimizer.state.get(param, {})
-            for name in optimizer._numbers_in_tensors if state else ():
+            for name in optimizer._impl_numbers_in_tensors if state else ():
                 _turn(state, name, group)
 
 

@@ -77,7 +77,7 @@ class LambdaLR(_FunctionSchedule):
     """γₜ = γ₀ · f(t), with one function `lr_lambda` for all groups or one for each."""
 
     def get_lr(self) -> list:
-        self._check_within_step()
+        self._impl_check_within_step()
         pairs = zip(self.lr_lambdas, self.base_lrs, strict=True)
         return [base * function(self.last_epoch) for function, base in pairs]
 
@@ -98,31 +98,31 @@ class MultiplicativeLR(_FunctionSchedule):
         super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self) -> list:
-        self._check_within_step()
+        self._impl_check_within_step()
         if self._is_initial:
-            return self._rates()
-        pairs = zip(self.lr_lambdas, self._rates(), strict=True)
+            return self._impl_rates()
+        pairs = zip(self.lr_lambdas, self._impl_rates(), strict=True)
         return [rate * function(self.last_epoch) for function, rate in pairs]
 
 
 class _FactorSchedule(LRScheduler):
     """Base of the schedules that multiply all rates by one factor."""
 
-    def _factor(self, t):
+    def _impl_factor(self, t):
         """γₜ / γₜ₋₁, or None if the rates stay as they are."""
         raise NotImplementedError
 
-    def _total_factor(self, t):
+    def _impl_total_factor(self, t):
         """γₜ / γ₀."""
         raise NotImplementedError
 
     def get_lr(self) -> list:
-        self._check_within_step()
-        factor, rates = self._factor(self.last_epoch), self._rates()
+        self._impl_check_within_step()
+        factor, rates = self._impl_factor(self.last_epoch), self._impl_rates()
         return rates if factor is None else [rate * factor for rate in rates]
 
     def _get_closed_form_lr(self) -> list:
-        factor = self._total_factor(self.last_epoch)
+        factor = self._impl_total_factor(self.last_epoch)
         return [base * factor for base in self.base_lrs]
 
 
@@ -135,10 +135,10 @@ class StepLR(_FactorSchedule):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, t):
+    def _impl_factor(self, t):
         return None if t == 0 or t % self.step_size != 0 else self.gamma
 
-    def _total_factor(self, t):
+    def _impl_total_factor(self, t):
         return self.gamma ** (t // self.step_size)
 
 
@@ -151,10 +151,10 @@ class MultiStepLR(_FactorSchedule):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, t):
+    def _impl_factor(self, t):
         return self.gamma ** self.milestones[t] if t in self.milestones else None
 
-    def _total_factor(self, t):
+    def _impl_total_factor(self, t):
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), t)
 
 
@@ -166,10 +166,10 @@ class ExponentialLR(_FactorSchedule):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, t):
+    def _impl_factor(self, t):
         return None if self._is_initial else self.gamma
 
-    def _total_factor(self, t):
+    def _impl_total_factor(self, t):
         return self.gamma**t
 
 
@@ -185,12 +185,12 @@ class ConstantLR(_FactorSchedule):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, t):
+    def _impl_factor(self, t):
         if t == 0:
             return self.factor
         return 1.0 / self.factor if t == self.total_iters else None
 
-    def _total_factor(self, t):
+    def _impl_total_factor(self, t):
         return self.factor + (t >= self.total_iters) * (1 - self.factor)
 
 
@@ -213,7 +213,7 @@ class LinearLR(_FactorSchedule):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, t):
+    def _impl_factor(self, t):
         if t == 0:
             return self.start_factor
         if self._is_initial or t > self.total_iters:
@@ -221,7 +221,7 @@ class LinearLR(_FactorSchedule):
         rise = self.end_factor - self.start_factor
         return 1.0 + rise / (self.total_iters * self.start_factor + (t - 1) * rise)
 
-    def _total_factor(self, t):
+    def _impl_total_factor(self, t):
         rise = self.end_factor - self.start_factor
         return self.start_factor + rise * min(self.total_iters, t) / self.total_iters
 
@@ -235,13 +235,13 @@ class PolynomialLR(_FactorSchedule):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, t):
+    def _impl_factor(self, t):
         if self._is_initial or t > self.total_iters:
             return None
         now, before = 1.0 - t / self.total_iters, 1.0 - (t - 1) / self.total_iters
         return (now / before) ** self.power
 
-    def _total_factor(self, t):
+    def _impl_total_factor(self, t):
         return (1.0 - min(self.total_iters, t) / self.total_iters) ** self.power
 
 
@@ -257,8 +257,8 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list:
-        self._check_within_step()
-        rates, lowest, t = self._rates(), self.eta_min, self.last_epoch
+        self._impl_check_within_step()
+        rates, lowest, t = self._impl_rates(), self.eta_min, self.last_epoch
         if self._is_initial:
             return rates
         if self._step_count == 1 and t > 0:

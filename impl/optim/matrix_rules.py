@@ -36,11 +36,11 @@ class Adafactor(Optimizer):
     """
 
     __module__ = "impl.optim"
-    _computed_in_tensors = ("lr",)
-    _read_before = "eps"
-    _read_after = "d lr beta2_decay weight_decay foreach maximize"
-    _added_options: ClassVar[dict[str, Any]] = {"foreach": None}
-    _numbers_in_tensors = ("step",)
+    _impl_computed_in_tensors = ("lr",)
+    _impl_read_before = "eps"
+    _impl_read_after = "d lr beta2_decay weight_decay foreach maximize"
+    _impl_added_options: ClassVar[dict[str, Any]] = {"foreach": None}
+    _impl_numbers_in_tensors = ("step",)
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
                  *, foreach=None, maximize=False):  # fmt: skip
@@ -55,7 +55,7 @@ class Adafactor(Optimizer):
         defaults |= {"weight_decay": weight_decay, "foreach": foreach, "maximize": maximize}
         super().__init__(params, defaults)
 
-    def _begin(self, grad: Tensor) -> dict[str, Any]:
+    def _impl_begin(self, grad: Tensor) -> dict[str, Any]:
         state: dict[str, Any] = {"step": number_tensor(0.0)}
         if grad.ndim > 1:
             rows, columns = [*grad.shape], [*grad.shape]
@@ -65,15 +65,15 @@ class Adafactor(Optimizer):
             state["variance"] = C.zeros_like(grad)
         return state
 
-    def _prepare(self, group) -> None:
+    def _impl_prepare(self, group) -> None:
         _least, _smallest = group["eps"]  # a number, from another optimizer, is refused first
         for param in with_gradient(group):
             _refuse_complex("Adafactor", param)
             refuse_sparse("Adafactor", param)
             if not self.state[param]:
-                self.state[param].update(self._begin(param._own_grad))
+                self.state[param].update(self._impl_begin(param._own_grad))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         lr, decay, d = group["lr"], group["weight_decay"], group["d"]
         least, smallest = group["eps"]
         for param, grad in differentiated(group):
@@ -129,9 +129,9 @@ class Muon(Optimizer):
     """
 
     __module__ = "impl.optim"
-    _computed_in_tensors = ("lr",)
-    _read_before = "lr weight_decay momentum"
-    _read_after = "nesterov ns_coefficients eps ns_steps adjust_lr_fn"
+    _impl_computed_in_tensors = ("lr",)
+    _impl_read_before = "lr weight_decay momentum"
+    _impl_read_after = "nesterov ns_coefficients eps ns_steps adjust_lr_fn"
 
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5,
@@ -152,7 +152,7 @@ class Muon(Optimizer):
                         f"{param.size()}"
                     )
 
-    def _prepare(self, group) -> None:
+    def _impl_prepare(self, group) -> None:
         for param in with_gradient(group):
             _refuse_complex("Muon", param)
             refuse_sparse("Muon", param)
@@ -160,7 +160,7 @@ class Muon(Optimizer):
                 zeros = C.zeros_like(param._own_grad)
                 self.state[param]["momentum_buffer"] = zeros
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         lr, momentum = group["lr"], group["momentum"]
         for param in with_gradient(group):
             grad: Any = param._own_grad

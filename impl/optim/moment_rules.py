@@ -22,24 +22,24 @@ class Adam(UpdateRule):
     m̂ = m / (1 - β₁ᵗ), v̂ = v / (1 - β₂ᵗ); with `amsgrad` the largest v so far instead of v.
     """
 
-    _options = (
+    _impl_options = (
         "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
         "decoupled_weight_decay"
     )
-    _checked = "lr eps betas weight_decay"
-    _computed_in_tensors = ("lr",)
-    _state = (
+    _impl_checked = "lr eps betas weight_decay"
+    _impl_computed_in_tensors = ("lr",)
+    _impl_state = (
         Kept("exp_avg"),
         Kept("exp_avg_sq"),
         Kept("max_exp_avg_sq", only_if=itemgetter("amsgrad")),
     )
-    _read_before = "betas"
-    _read_at_begin = "fused capturable"
-    _read_after = (
+    _impl_read_before = "betas"
+    _impl_read_at_begin = "fused capturable"
+    _impl_read_after = (
         "amsgrad lr weight_decay eps maximize foreach capturable differentiable fused "
         "decoupled_weight_decay"
     )
-    _added_options: ClassVar[dict[str, Any]] = {
+    _impl_added_options: ClassVar[dict[str, Any]] = {
         "amsgrad": False,
         "maximize": False,
         "foreach": None,
@@ -52,9 +52,9 @@ class Adam(UpdateRule):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  amsgrad=False, *, foreach=None, maximize=False, capturable=False,
                  differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _defaults(self, options):
+    def _impl_defaults(self, options):
         lr, betas = options["lr"], options["betas"]
 
         def refused(value) -> bool:
@@ -62,7 +62,7 @@ class Adam(UpdateRule):
 
         if refused(lr):
             raise ValueError(_TENSOR.format("lr"))
-        settings = super()._defaults(options)
+        settings = super()._impl_defaults(options)
         if {type(beta) for beta in betas} not in ({float}, {Tensor}):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
@@ -72,16 +72,16 @@ class Adam(UpdateRule):
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")
         return settings | {"betas": tuple(map(_without_dims, betas))}
 
-    def _check_begun(self, group, state) -> None:
+    def _impl_check_begun(self, group, state) -> None:
         if group["differentiable"] and state["step"].requires_grad:
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
         if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
             raise RuntimeError(_TENSOR.format("lr"))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         lr, eps = group["lr"], group["eps"]
         beta1, beta2 = group["betas"]
-        for step, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq in self._each(group, lr):
+        for step, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq in self._impl_each(group, lr):
             exp_avg.lerp_(grad, 1 - beta1)
             exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
             if group["differentiable"]:
@@ -116,7 +116,7 @@ class AdamW(Adam):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
                  amsgrad=False, *, maximize=False, foreach=None, capturable=False,
                  differentiable=False, fused=None):  # fmt: skip
-        options = self._defaults(locals() | {"decoupled_weight_decay": True})
+        options = self._impl_defaults(locals() | {"decoupled_weight_decay": True})
         UpdateRule.__init__(self, params, options)
 
     def __setstate__(self, state) -> None:
@@ -136,42 +136,42 @@ class NAdam(UpdateRule):
     θ ← θ - γ (μₜ₊₁ m / (1 - μₜ₊₁ M) + (1 - μₜ) g / (1 - M)) / (√v̂ + ε).
     """
 
-    _options = (
+    _impl_options = (
         "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach "
         "capturable differentiable"
     )
-    _checked = "lr eps betas weight_decay momentum_decay"
-    _computed_in_tensors = ("lr",)
-    _state = (Kept("mu_product", one), Kept("exp_avg"), Kept("exp_avg_sq"))
-    _captured = "params, mu_products and state_steps", "params, mu_products, and state_steps"
-    _read_before = "betas"
-    _read_after = (
+    _impl_checked = "lr eps betas weight_decay momentum_decay"
+    _impl_computed_in_tensors = ("lr",)
+    _impl_state = (Kept("mu_product", one), Kept("exp_avg"), Kept("exp_avg_sq"))
+    _impl_captured = "params, mu_products and state_steps", "params, mu_products, and state_steps"
+    _impl_read_before = "betas"
+    _impl_read_after = (
         "lr weight_decay momentum_decay eps maximize decoupled_weight_decay foreach capturable "
         "differentiable"
     )
-    _added_options: ClassVar[dict[str, Any]] = {
+    _impl_added_options: ClassVar[dict[str, Any]] = {
         "maximize": False,
         "foreach": None,
         "capturable": False,
         "differentiable": False,
         "decoupled_weight_decay": False,
     }
-    _numbers_in_tensors = ("step", "mu_product")
-    _read_of_state = "exp_avg exp_avg_sq mu_product"
+    _impl_numbers_in_tensors = ("step", "mu_product")
+    _impl_read_of_state = "exp_avg exp_avg_sq mu_product"
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         lr, eps = group["lr"], group["eps"]
         beta1, beta2 = group["betas"]
 
         def momentum(t):
             return beta1 * (1.0 - 0.5 * (0.96 ** (t * group["momentum_decay"])))
 
-        for step, param, grad, mu_product, exp_avg, exp_avg_sq in self._each(group, lr, True):
+        for step, param, grad, mu_product, exp_avg, exp_avg_sq in self._impl_each(group, lr, True):
             t = step.item()
             mu, next_mu = momentum(t), momentum(t + 1)
             mu_product *= mu
@@ -197,17 +197,17 @@ class RAdam(UpdateRule):
     θ ← θ - γ r m̂ / (√v̂ + ε), r² = (ρ - 4) (ρ - 2) ρ∞ / ((ρ∞ - 4) (ρ∞ - 2) ρ); else θ - γ m̂.
     """
 
-    _options = (
+    _impl_options = (
         "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
         "differentiable"
     )
-    _checked = "lr eps betas weight_decay"
-    _state = (Kept("exp_avg"), Kept("exp_avg_sq"))
-    _read_before = "betas"
-    _read_after = (
+    _impl_checked = "lr eps betas weight_decay"
+    _impl_state = (Kept("exp_avg"), Kept("exp_avg_sq"))
+    _impl_read_before = "betas"
+    _impl_read_after = (
         "lr weight_decay eps maximize foreach capturable differentiable decoupled_weight_decay"
     )
-    _added_options: ClassVar[dict[str, Any]] = {
+    _impl_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -218,13 +218,13 @@ class RAdam(UpdateRule):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
                  differentiable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         lr, eps = float(group["lr"]), group["eps"]
         beta1, beta2 = group["betas"]
         rho_inf = 2 / (1 - beta2) - 1
-        for step, param, grad, exp_avg, exp_avg_sq in self._each(group, lr, True):
+        for step, param, grad, exp_avg, exp_avg_sq in self._impl_each(group, lr, True):
             t = step.item()
             exp_avg.lerp_(grad, 1 - beta1)
             exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
@@ -244,19 +244,19 @@ class Adamax(UpdateRule):
     m ← β₁ m + (1 - β₁) g;  u ← max(β₂ u, |g| + ε);  θ ← θ - γ m / ((1 - β₁ᵗ) u).
     """
 
-    _options = "lr betas eps weight_decay foreach maximize differentiable capturable"
-    _checked = "lr eps betas weight_decay"
-    _computed_in_tensors = ("lr",)
-    _state = (Kept("exp_avg"), Kept("exp_inf"))
-    _read_before = "betas eps lr weight_decay foreach maximize differentiable capturable"
+    _impl_options = "lr betas eps weight_decay foreach maximize differentiable capturable"
+    _impl_checked = "lr eps betas weight_decay"
+    _impl_computed_in_tensors = ("lr",)
+    _impl_state = (Kept("exp_avg"), Kept("exp_inf"))
+    _impl_read_before = "betas eps lr weight_decay foreach maximize differentiable capturable"
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
                  *, maximize=False, differentiable=False, capturable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         beta1, beta2 = group["betas"]
-        for step, param, grad, exp_avg, exp_inf in self._each(group):
+        for step, param, grad, exp_avg, exp_inf in self._impl_each(group):
             exp_avg.lerp_(grad, 1 - beta1)
             norm = grad.abs().add_(group["eps"])
             if group["differentiable"]:

@@ -32,20 +32,20 @@ class Optimizer(Hooked):
     """Parameters in groups, their options and their state (torch.optim.Optimizer).
 
     `params` are tensors, (name, tensor) pairs, or dictionaries of groups with options of their
-    own. A subclass defines `_update`, which steps one group, or `step`. Raises TypeError for
+    own. A subclass defines `_impl_update`, which steps one group, or `step`. Raises TypeError for
     arguments that are not tensors, ValueError for an empty list, for non-leaves and for a tensor
     in two groups.
     """
 
     #: Options that a step takes as tensors where they are given so.
-    _computed_in_tensors: tuple[str, ...] = ()
+    _impl_computed_in_tensors: tuple[str, ...] = ()
     #: Options that a step reads before and after it begins the state of a group, in this order.
-    _read_before = ""
-    _read_after = ""
+    _impl_read_before = ""
+    _impl_read_after = ""
     #: Options that older versions did not have, with the values that saved groups get for them.
-    _added_options: ClassVar[dict[str, Any]] = {}
+    _impl_added_options: ClassVar[dict[str, Any]] = {}
     #: Entries of a parameter's state that older versions saved as numbers.
-    _numbers_in_tensors: tuple[str, ...] = ()
+    _impl_numbers_in_tensors: tuple[str, ...] = ()
 
     def __init__(self, params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -61,7 +61,7 @@ class Optimizer(Hooked):
                 stacklevel=2,
             )
         self.defaults = defaults
-        self._init_hooks()
+        self._impl_init_hooks()
         self.state: defaultdict[Any, dict] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
@@ -81,11 +81,11 @@ class Optimizer(Hooked):
         Raises KeyError for the state of a parameter that lacks a number of this class.
         """
         self.__dict__.update(state)
-        self._init_hooks()
+        self._impl_init_hooks()
         self.defaults.setdefault("differentiable", False)
         complete(self)
 
-    def _check_parameter(self, param) -> None:
+    def __check_parameter(self, param) -> None:
         """Raise TypeError for a parameter that is no tensor, ValueError for one that is no leaf."""
         if not isinstance(param, Tensor):
             raise TypeError(
@@ -113,7 +113,7 @@ class Optimizer(Hooked):
                 )
             param_group["param_names"] = names
         for param in params:
-            self._check_parameter(param)
+            self.__check_parameter(param)
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
@@ -135,14 +135,14 @@ class Optimizer(Hooked):
 
     def __init_subclass__(cls, **options) -> None:
         super().__init_subclass__(**options)
-        if "_update" in vars(cls) and "step" not in vars(cls):
+        if "_impl_update" in vars(cls) and "step" not in vars(cls):
             cls.step = _step_of(cls)  # type: ignore[method-assign]
 
     def step(self, closure=None):
         """Raise NotImplementedError: subclasses define a step."""
         raise NotImplementedError
 
-    def _step_groups(self, closure=None):
+    def _impl_step_groups(self, closure=None):
         """Update the parameters that have gradients, with grad mode off unless differentiable.
 
         Calls `closure` before, with grad mode on, and returns its result. Raises KeyError for an
@@ -154,37 +154,37 @@ class Optimizer(Hooked):
                 with enable_grad():
                     loss = closure()
             for group in self.param_groups:
-                with self._uncounted(group):
-                    require(group, self._read_before)
-                    self._prepare(group)
-                    require(group, self._read_after)
-                    self._update(as_numbers(group, self._computed_in_tensors))
+                with self.__uncounted(group):
+                    require(group, self._impl_read_before)
+                    self._impl_prepare(group)
+                    require(group, self._impl_read_after)
+                    self._impl_update(as_numbers(group, self._impl_computed_in_tensors))
         return loss
 
     @contextmanager
-    def _uncounted(self, group: dict[str, Any]) -> Iterator[None]:
+    def __uncounted(self, group: dict[str, Any]) -> Iterator[None]:
         """Give the parameters of a fused group and their state back the versions that they had:
         fused kernels write without incrementing version counters."""
         if not group.get("fused"):
             yield
             return
-        before = {t._storage: t._storage.version for t in self._written(group)}
+        before = {t._storage: t._storage.version for t in self.__written(group)}
         yield
-        for tensor in self._written(group):
+        for tensor in self.__written(group):
             tensor._storage.version = before.get(tensor._storage, 0)
 
-    def _written(self, group: dict[str, Any]) -> Iterator[Tensor]:
+    def __written(self, group: dict[str, Any]) -> Iterator[Tensor]:
         """The parameters of a group and the tensors of their state, but for the counts of steps."""
         for param in group["params"]:
             yield param
             kept = self.state.get(param, {})
             yield from (v for k, v in kept.items() if k != "step" and isinstance(v, Tensor))
 
-    def _prepare(self, group: dict[str, Any]) -> None:
+    def _impl_prepare(self, group: dict[str, Any]) -> None:
         """Begin the state of a group's parameters, one after the other, before any of them is
         written. One that the optimizer refuses leaves the state of those before it."""
 
-    def _update(self, group: dict[str, Any]) -> None:
+    def _impl_update(self, group: dict[str, Any]) -> None:
         """Step the parameters of one group."""
         raise NotImplementedError
 
@@ -279,10 +279,10 @@ def _step_of(cls: type) -> Any:
     """The `step` of a class that updates groups, with the name of the class in messages."""
 
     def run(self, closure=None):
-        return self._step_groups(closure)
+        return self._impl_step_groups(closure)
 
     run.__name__, run.__qualname__ = "step", f"{cls.__name__}.step"
-    run.__doc__ = Optimizer._step_groups.__doc__
+    run.__doc__ = Optimizer._impl_step_groups.__doc__
 
     @functools.wraps(run)
     def step(*args, **kwargs):

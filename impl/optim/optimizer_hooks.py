@@ -43,7 +43,7 @@ class Hooked:
     _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
 
-    def _init_hooks(self) -> None:
+    def _impl_init_hooks(self) -> None:
         for kind in _KINDS:
             self.__dict__.setdefault(kind, OrderedDict())
         self._patch_step_function()
@@ -84,7 +84,7 @@ class Hooked:
 
         return step
 
-    def _register(self, kind: str, hook, first: bool = False) -> RemovableHandle:
+    def __register(self, kind: str, hook, first: bool = False) -> RemovableHandle:
         hooks = getattr(self, kind)
         handle = RemovableHandle.add(hooks, hook)
         if first:
@@ -93,24 +93,24 @@ class Hooked:
 
     def register_step_pre_hook(self, hook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before every step; it may return new arguments."""
-        return self._register("_optimizer_step_pre_hooks", hook)
+        return self.__register("_optimizer_step_pre_hooks", hook)
 
     def register_step_post_hook(self, hook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after every step."""
-        return self._register("_optimizer_step_post_hooks", hook)
+        return self.__register("_optimizer_step_post_hooks", hook)
 
     def register_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` before the state is saved."""
-        return self._register("_optimizer_state_dict_pre_hooks", hook, prepend)
+        return self.__register("_optimizer_state_dict_pre_hooks", hook, prepend)
 
     def register_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after the state is saved; it may return another."""
-        return self._register("_optimizer_state_dict_post_hooks", hook, prepend)
+        return self.__register("_optimizer_state_dict_post_hooks", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before a state is loaded; it may return another."""
-        return self._register("_optimizer_load_state_dict_pre_hooks", hook, prepend)
+        return self.__register("_optimizer_load_state_dict_pre_hooks", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` after a state is loaded."""
-        return self._register("_optimizer_load_state_dict_post_hooks", hook, prepend)
+        return self.__register("_optimizer_load_state_dict_post_hooks", hook, prepend)

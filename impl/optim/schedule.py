@@ -145,7 +145,7 @@ class LRScheduler:
         """The rates that the last step set."""
         return self._last_lr
 
-    def _rates(self) -> list:
+    def _impl_rates(self) -> list:
         """Copies of the groups' learning rates."""
         return [copied(group["lr"]) for group in self.optimizer.param_groups]
 
@@ -178,9 +178,9 @@ class LRScheduler:
             self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, new, strict=True):
             set_rate(group, rate)
-        self._last_lr = self._rates()
+        self._last_lr = self._impl_rates()
 
-    def _check_within_step(self) -> None:
+    def _impl_check_within_step(self) -> None:
         """Warn if `get_lr` is called by other code than `step`."""
         if not self._get_lr_called_within_step:
             warnings.warn(

@@ -61,10 +61,10 @@ class SparseAdam(Optimizer):
         if places:
             raise ValueError(f"{kind} params at indices {places}: SparseAdam {reason}")
 
-    _read_before = "betas"
-    _read_after = "eps lr"
+    _impl_read_before = "betas"
+    _impl_read_after = "eps lr"
 
-    def _prepare(self, group) -> None:
+    def _impl_prepare(self, group) -> None:
         for param in with_gradient(group):
             if not param._own_grad.is_sparse:
                 raise RuntimeError(
@@ -77,7 +77,7 @@ class SparseAdam(Optimizer):
             require(state, "exp_avg exp_avg_sq")
             state["step"] += 1
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         for param, grad in differentiated(group):
             grad = grad.coalesce()
             if grad._values().numel():

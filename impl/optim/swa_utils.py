@@ -207,7 +207,7 @@ class SWALR(LRScheduler):
 
     def get_lr(self) -> list:
         """The rates of this epoch; the initial rate follows from the last one and its share."""
-        self._check_within_step()
+        self._impl_check_within_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -54,31 +54,31 @@ class Kept(NamedTuple):
 
 
 class UpdateRule(Optimizer):
-    """Base of the optimizers that update each parameter by itself, by a formula in `_update`."""
+    """Base of the optimizers that update each parameter by itself, by a formula in `_impl_update`."""
 
     #: Names of the options, in the order of torch's defaults (which a state_dict shows).
-    _options: str
+    _impl_options: str
     #: Options whose range is checked, in the order of the checks.
-    _checked: str
+    _impl_checked: str
     #: Tensors in the state of each parameter, after the count "step".
-    _state: tuple[Kept, ...]
+    _impl_state: tuple[Kept, ...]
     #: For the loop and for `foreach`: which tensors have to be on an accelerator that can capture
     #: graphs, with `capturable`, and whether XLA is among these.
-    _captured = "params and state_steps", "params and state_steps"
-    _captured_by_xla = True, False
+    _impl_captured = "params and state_steps", "params and state_steps"
+    _impl_captured_by_xla = True, False
     #: Options that are read where a state is begun.
-    _read_at_begin = "capturable"
-    #: The order in which the entries of a state are read, where it is not that of `_state`.
-    _read_of_state = ""
-    _added_options: ClassVar[dict[str, Any]] = {
+    _impl_read_at_begin = "capturable"
+    #: The order in which the entries of a state are read, where it is not that of `_impl_state`.
+    _impl_read_of_state = ""
+    _impl_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
         "capturable": False,
     }
-    _numbers_in_tensors: tuple[str, ...] = ("step",)
+    _impl_numbers_in_tensors: tuple[str, ...] = ("step",)
     #: Whether gradients may be sparse.
-    _takes_sparse = False
+    _impl_takes_sparse = False
 
     def __init__(self, params, defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
@@ -88,60 +88,63 @@ class UpdateRule(Optimizer):
             if defaults["foreach"]:
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
-    def _defaults(self, options: dict[str, Any]) -> dict[str, Any]:
+    def _impl_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
         """Check the constructor's arguments and return the options in torch's order."""
-        for name in self._checked.split():
+        for name in self._impl_checked.split():
             check_option(name, options[name])
-        return {name: options[name] for name in self._options.split()}
+        return {name: options[name] for name in self._impl_options.split()}
 
-    def _check_capture(self, group: dict[str, Any]) -> None:
+    def __check_capture(self, group: dict[str, Any]) -> None:
         """Raise AssertionError for options of a group that its gradients do not allow here."""
         foreach, fused = group.get("foreach"), group.get("fused")
         if foreach and group.get("differentiable"):
             raise AssertionError("_foreach ops don't support autograd")
         if group.get("capturable") and not fused:
             devices = ["cuda", "xpu", "hpu", "privateuseone"]
-            devices += ["xla"] * self._captured_by_xla[bool(foreach)]
+            devices += ["xla"] * self._impl_captured_by_xla[bool(foreach)]
             raise AssertionError(
-                f"If capturable=True, {self._captured[bool(foreach)]} must be on supported "
+                f"If capturable=True, {self._impl_captured[bool(foreach)]} must be on supported "
                 f"devices: {devices}."
             )
 
-    def _begin(self, group: dict[str, Any], param: Tensor) -> None:
+    def _impl_begin(self, group: dict[str, Any], param: Tensor) -> None:
         """Fill the state of a parameter before its first step."""
-        require(group, self._read_at_begin)
+        require(group, self._impl_read_at_begin)
         check_fused(group, param)
         state = self.state[param]
         state["step"] = number_tensor(0.0, group.get("fused"))
-        for name, first, only_if in self._state:
+        for name, first, only_if in self._impl_state:
             if only_if is None or only_if(group):
                 state[name] = first(self, group, param)
 
-    def _kept(self, group: dict[str, Any]) -> list[str | None]:
+    def _impl_kept(self, group: dict[str, Any]) -> list[str | None]:
         """Names of the tensors in a state, None for those that this group does not keep."""
         return [
-            name if only_if is None or only_if(group) else None for name, _, only_if in self._state
+            name if only_if is None or only_if(group) else None
+            for name, _, only_if in self._impl_state
         ]
 
-    def _prepare(self, group: dict[str, Any]) -> None:
-        named = next(kind for kind in type(self).__mro__ if "_options" in vars(kind))
+    def _impl_prepare(self, group: dict[str, Any]) -> None:
+        named = next(kind for kind in type(self).__mro__ if "_impl_options" in vars(kind))
         names = ""
         for param in with_gradient(group):
-            if not self._takes_sparse:
+            if not self._impl_takes_sparse:
                 refuse_sparse(named.__name__, param)
             state = self.state[param]
             if not state:
-                self._begin(group, param)
+                self._impl_begin(group, param)
             if not names:
-                kept = " ".join(filter(None, self._kept(group)))
-                names = f"{self._read_of_state or kept} step"
+                kept = " ".join(filter(None, self._impl_kept(group)))
+                names = f"{self._impl_read_of_state or kept} step"
             require(state, names)
-            self._check_begun(group, state)
+            self._impl_check_begun(group, state)
 
-    def _check_begun(self, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _impl_check_begun(self, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Raise RuntimeError for options of a group that do not go with a state."""
 
-    def _each(self, group: dict[str, Any], lr=None, decay_real: bool = False) -> Iterator[tuple]:
+    def _impl_each(
+        self, group: dict[str, Any], lr=None, decay_real: bool = False
+    ) -> Iterator[tuple]:
         """Yield the terms of the formula for each parameter of the group that has a gradient.
 
         These are the step, counted; the parameter; its gradient with weight decay; and the tensors
@@ -149,10 +152,10 @@ class UpdateRule(Optimizer):
         pairs of real numbers, before the weight decay with `decay_real`, else after it. `lr` is the
         learning rate of a decoupled weight decay.
         """
-        names = self._kept(group)
+        names = self._impl_kept(group)
         for param, grad in differentiated(group):
             state = self.state[param]
-            self._check_capture(group)
+            self.__check_capture(group)
             state["step"] += 1
             # Steps are counted as lists are added to.
             state["step"]._storage.version -= _hides_writes(group) or _hides_writes(group, "fused")

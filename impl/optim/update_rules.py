@@ -33,17 +33,19 @@ class SGD(UpdateRule):
     b ← μ b + (1 - τ) g, at the first step b ← g;  θ ← θ - γ b, with `nesterov` θ - γ (g + μ b).
     """
 
-    _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
-    _checked = ""  # see __init__
-    _read_after = "weight_decay momentum lr dampening nesterov maximize foreach fused"
-    _added_options: ClassVar[dict[str, Any]] = {
+    _impl_options = (
+        "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+    )
+    _impl_checked = ""  # see __init__
+    _impl_read_after = "weight_decay momentum lr dampening nesterov maximize foreach fused"
+    _impl_added_options: ClassVar[dict[str, Any]] = {
         "nesterov": False,
         "maximize": False,
         "foreach": None,
         "differentiable": False,
         "fused": False,
     }
-    _numbers_in_tensors = ()
+    _impl_numbers_in_tensors = ()
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  maximize=False, foreach=None, differentiable=False, fused=None):  # fmt: skip
@@ -57,16 +59,16 @@ class SGD(UpdateRule):
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _prepare(self, group) -> None:
+    def _impl_prepare(self, group) -> None:
         for param in with_gradient(group):
             require(group, "fused")
             check_fused(group, param)
             if group["momentum"] != 0:
                 self.state[param]  # begins empty
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         momentum, lr = group["momentum"], group["lr"]
         if isinstance(lr, Tensor) and lr.ndim:
             lr = lr.squeeze()
@@ -107,18 +109,18 @@ class Adagrad(UpdateRule):
     s ← s + g²;  θ ← θ - γ / (1 + (t - 1) η) · g / (√s + ε), η the `lr_decay`.
     """
 
-    _options = (
+    _impl_options = (
         "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable "
         "fused"
     )
-    _checked = "lr lr_decay weight_decay initial_accumulator_value eps"
-    _takes_sparse = True
-    _state = (
+    _impl_checked = "lr lr_decay weight_decay initial_accumulator_value eps"
+    _impl_takes_sparse = True
+    _impl_state = (
         Kept("sum", lambda self, _, p: filled(p, self.defaults["initial_accumulator_value"])),
     )
-    _read_at_begin = "fused"
-    _read_after = "lr weight_decay lr_decay eps foreach maximize differentiable fused"
-    _added_options: ClassVar[dict[str, Any]] = {
+    _impl_read_at_begin = "fused"
+    _impl_read_after = "lr weight_decay lr_decay eps foreach maximize differentiable fused"
+    _impl_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -128,10 +130,10 @@ class Adagrad(UpdateRule):
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
                  eps=1e-10, foreach=None, *, maximize=False, differentiable=False,
                  fused=None):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
         for group in self.param_groups:
             for param in group["params"]:
-                self._begin(group, param)
+                self._impl_begin(group, param)
 
     def __setstate__(self, state) -> None:
         """Take over the state of any optimizer, with tensors as counts of steps also where it does
@@ -146,12 +148,12 @@ class Adagrad(UpdateRule):
             for kept in states:
                 kept["step"] = number_tensor(float(kept["step"]), fused)
 
-    def _prepare(self, group) -> None:
+    def _impl_prepare(self, group) -> None:
         require(group, "fused" if with_gradient(group) else "")
-        super()._prepare(group)
+        super()._impl_prepare(group)
 
-    def _update(self, group) -> None:
-        for step, param, grad, total in self._each(group):
+    def _impl_update(self, group) -> None:
+        for step, param, grad, total in self._impl_each(group):
             rate = group["lr"] / (1 + (step.item() - 1) * group["lr_decay"])
             if grad.is_sparse:
                 sparse_rules.adagrad(param, grad, total, rate, group["eps"])
@@ -166,19 +168,19 @@ class Adadelta(UpdateRule):
     v ← ρ v + (1 - ρ) g²;  Δ = √(u + ε) / √(v + ε) · g;  u ← ρ u + (1 - ρ) Δ²;  θ ← θ - γ Δ.
     """
 
-    _options = "lr rho eps weight_decay maximize capturable foreach differentiable"
-    _checked = "lr rho eps weight_decay"
-    _state = (Kept("square_avg"), Kept("acc_delta"))
-    _captured_by_xla = False, False
-    _read_before = "lr rho eps weight_decay foreach maximize differentiable capturable"
+    _impl_options = "lr rho eps weight_decay maximize capturable foreach differentiable"
+    _impl_checked = "lr rho eps weight_decay"
+    _impl_state = (Kept("square_avg"), Kept("acc_delta"))
+    _impl_captured_by_xla = False, False
+    _impl_read_before = "lr rho eps weight_decay foreach maximize differentiable capturable"
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
                  capturable=False, maximize=False, differentiable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         rho, eps = group["rho"], group["eps"]
-        for _, param, grad, square_avg, acc_delta in self._each(group):
+        for _, param, grad, square_avg, acc_delta in self._impl_each(group):
             square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
             delta = acc_delta.add(eps).sqrt_()
             delta = delta.clone() if group["differentiable"] else delta
@@ -194,33 +196,33 @@ class RMSprop(UpdateRule):
     b ← μ b + g / d;  θ ← θ - γ b.
     """
 
-    _options = (
+    _impl_options = (
         "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
     )
-    _checked = "lr eps momentum weight_decay alpha"
-    _state = (
+    _impl_checked = "lr eps momentum weight_decay alpha"
+    _impl_state = (
         Kept("square_avg"),
         Kept("momentum_buffer", only_if=lambda group: group["momentum"] > 0),
         Kept("grad_avg", only_if=itemgetter("centered")),
     )
-    _captured_by_xla = True, True
-    _read_after = (
+    _impl_captured_by_xla = True, True
+    _impl_read_after = (
         "lr alpha eps weight_decay momentum centered foreach maximize differentiable capturable"
     )
-    _added_options: ClassVar[dict[str, Any]] = {
+    _impl_added_options: ClassVar[dict[str, Any]] = {
         "momentum": 0,
         "centered": False,
-        **UpdateRule._added_options,
+        **UpdateRule._impl_added_options,
     }
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
                  centered=False, capturable=False, foreach=None, maximize=False,
                  differentiable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         lr, alpha, momentum = group["lr"], group["alpha"], group["momentum"]
-        for _, param, grad, square_avg, buffer, grad_avg in self._each(group):
+        for _, param, grad, square_avg, buffer, grad_avg in self._impl_each(group):
             square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
             if group["centered"]:
                 grad_avg.lerp_(grad, 1 - alpha)
@@ -242,25 +244,25 @@ class Rprop(UpdateRule):
     θ ← θ - s sign(g), g' the gradient of the step before.
     """
 
-    _options = "lr etas step_sizes foreach maximize differentiable capturable"
-    _checked = "lr etas"
-    _state = (
+    _impl_options = "lr etas step_sizes foreach maximize differentiable capturable"
+    _impl_checked = "lr etas"
+    _impl_state = (
         Kept("prev"),
         Kept("step_size", lambda self, group, param: filled(param._own_grad, float(group["lr"]))),
     )
-    _captured_by_xla = True, True
-    _read_before = "etas step_sizes foreach maximize"
-    _read_after = "differentiable capturable"
+    _impl_captured_by_xla = True, True
+    _impl_read_before = "etas step_sizes foreach maximize"
+    _impl_read_after = "differentiable capturable"
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
                  capturable=False, foreach=None, maximize=False,
                  differentiable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         shrink, grow = group["etas"]
         least, most = group["step_sizes"]
-        for _, param, grad, prev, step_size in self._each(group):
+        for _, param, grad, prev, step_size in self._impl_each(group):
             factor = grad.mul(prev.clone()).sign()
             factor[factor.gt(0)] = grow
             factor[factor.lt(0)] = shrink
@@ -285,28 +287,28 @@ class ASGD(UpdateRule):
     η = γ / (1 + λ γ t)^α, μ = 1 / max(1, t - t₀).
     """
 
-    _options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
-    _checked = "lr lambd alpha weight_decay"
-    _state = (
+    _impl_options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+    _impl_checked = "lr lambd alpha weight_decay"
+    _impl_state = (
         Kept("eta", lambda self, group, param: number_tensor(float(group["lr"]))),
         Kept("mu", one),
         Kept("ax"),
     )
-    _captured = ("params, mus, etas, and state_steps",) * 2
-    _computed_in_tensors = ("lr",)
-    _read_after = "lambd lr t0 alpha weight_decay foreach maximize differentiable capturable"
-    _numbers_in_tensors = ("step", "eta", "mu")
-    _read_at_begin = ""
-    _read_of_state = "mu ax eta"
+    _impl_captured = ("params, mus, etas, and state_steps",) * 2
+    _impl_computed_in_tensors = ("lr",)
+    _impl_read_after = "lambd lr t0 alpha weight_decay foreach maximize differentiable capturable"
+    _impl_numbers_in_tensors = ("step", "eta", "mu")
+    _impl_read_at_begin = ""
+    _impl_read_of_state = "mu ax eta"
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
                  foreach=None, maximize=False, differentiable=False,
                  capturable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
+        super().__init__(params, self._impl_defaults(locals()))
 
-    def _update(self, group) -> None:
+    def _impl_update(self, group) -> None:
         lr, lambd = group["lr"], group["lambd"]
-        for step, param, grad, eta, mu, average in self._each(group, decay_real=True):
+        for step, param, grad, eta, mu, average in self._impl_each(group, decay_real=True):
             if group["foreach"]:
                 param.addcmul_(grad.add(param, alpha=lambd), eta, value=-1)
                 average.addcmul_(param.sub(average), mu)

@@ -105,7 +105,7 @@ class CatTransform(_PartsTransform):
         """The size of arguments along `dim`."""
         return sum(self.lengths)
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _expected_size(self) -> tuple[str, int]:
@@ -149,7 +149,7 @@ class StackTransform(_PartsTransform):
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         return StackTransform(self.transforms, self.dim, cache_size)
 
     def _expected_size(self) -> tuple[str, int]:

@@ -54,7 +54,7 @@ class PowerTransform(Transform):
         self.exponent: Any
         (self.exponent,) = broadcast_all(exponent)
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         return PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
@@ -201,7 +201,7 @@ class AffineTransform(Transform):
     domain = constraints.dependent_property(_space, is_discrete=False)
     codomain = constraints.dependent_property(_space, is_discrete=False)
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
@@ -267,5 +267,5 @@ class CumulativeDistributionTransform(Transform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return self.distribution.log_prob(x)
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)

@@ -85,9 +85,9 @@ class Transform:
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """The same map with a cache of that size; itself if it has that size."""
-        return self if self._cache_size == cache_size else self._recached(cache_size)
+        return self if self._cache_size == cache_size else self._impl_recached(cache_size)
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         """A new transform with the same parameters; only classes with parameters define it."""
         if type(self).__init__ is not Transform.__init__:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
@@ -263,7 +263,7 @@ class ComposeTransform(Transform):
             self._inv._inv = self
         return self._inv
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         return ComposeTransform(self.parts, cache_size=cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -323,7 +323,7 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         ndims = self.reinterpreted_batch_ndims
         return IndependentTransform(self.base_transform, ndims, cache_size=cache_size)
 

@@ -48,7 +48,7 @@ class ReshapeTransform(Transform):
     def codomain(self):
         return _arrays(self.out_shape)
 
-    def _recached(self, cache_size: int) -> Transform:
+    def _impl_recached(self, cache_size: int) -> Transform:
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
     def _call(self, x: Any) -> Any:

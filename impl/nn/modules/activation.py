@@ -103,7 +103,7 @@ class _Hardtanh(_FunctionLayer):
 class _OfDim(_FunctionLayer):
     """Raises TypeError for a dimension that is neither an int nor None."""
 
-    _added_attributes: ClassVar[dict[str, Any]] = {"dim": None}
+    _impl_added_attributes: ClassVar[dict[str, Any]] = {"dim": None}
 
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
         dim = settings["dim"]
@@ -175,4 +175,4 @@ GLU = _layer("GLU", "glu", dim=-1, text=_DIM)
 Softmax = _of_dim("Softmax", "softmax", dim=None, text=_DIM)
 LogSoftmax = _of_dim("LogSoftmax", "log_softmax", dim=None, text=_DIM)
 Softmin = _layer("Softmin", "softmin", dim=None, text=_DIM)
-Softmin._added_attributes = _OfDim._added_attributes
+Softmin._impl_added_attributes = _OfDim._impl_added_attributes

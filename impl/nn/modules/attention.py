@@ -24,7 +24,7 @@ class MultiheadAttention(Module):
     A. Vaswani et al., NeurIPS 2017.
     """
 
-    _added_attributes: ClassVar[dict[str, Any]] = {"_qkv_same_embed_dim": True}
+    _impl_added_attributes: ClassVar[dict[str, Any]] = {"_qkv_same_embed_dim": True}
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class Calling:
     _backward_hooks: OrderedDict[int, Any]
     _is_full_backward_hook: bool | None  # None without backward hooks
 
-    def _init_hooks(self) -> None:
+    def _impl_init_hooks(self) -> None:
         for name in _HOOKS:
             made: Any = None if name == "_is_full_backward_hook" else OrderedDict()
             object.__setattr__(self, name, made)
@@ -81,25 +81,25 @@ class Calling:
     def register_full_backward_hook(self, hook, prepend: bool = False):
         """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it
         may return other gradients of the inputs. RuntimeError after `register_backward_hook`."""
-        return self._register_backward(hook, True, prepend)
+        return self.__register_backward(hook, True, prepend)
 
     def register_backward_hook(self, hook):
         """Call `hook(module, grad_input, grad_output)` with the gradients of the call's last node
         (deprecated). RuntimeError after `register_full_backward_hook`."""
-        return self._register_backward(hook, False)
+        return self.__register_backward(hook, False)
 
-    def _register_backward(self, hook, full: bool, prepend: bool = False) -> RemovableHandle:
+    def __register_backward(self, hook, full: bool, prepend: bool = False) -> RemovableHandle:
         kinds = () if self._is_full_backward_hook is None else (self._is_full_backward_hook,)
         global_hooks.check_same_kind(kinds, full, "on a single Module")
         self._is_full_backward_hook = full
         return _register(self._backward_hooks, hook, prepend)
 
-    def _pre_hooks_of_calls(self) -> list[ForwardHook]:
+    def _impl_pre_hooks_of_calls(self) -> list[ForwardHook]:
         asking = self._forward_pre_hooks_with_kwargs
         own = [ForwardHook(hook, n in asking) for n, hook in self._forward_pre_hooks.items()]
         return [*global_hooks.FORWARD_PRE.values(), *own]
 
-    def _hooks_of_calls(self) -> list[tuple[int, ForwardHook]]:
+    def _impl_hooks_of_calls(self) -> list[tuple[int, ForwardHook]]:
         """Numbers and hooks, those of all modules first."""
         asking, always = self._forward_hooks_with_kwargs, self._forward_hooks_always_called
         own = [
@@ -108,7 +108,7 @@ class Calling:
         ]
         return [*global_hooks.FORWARD.items(), *own]
 
-    def _backward_hooks_of(self, full: bool) -> list:
+    def _impl_backward_hooks_of(self, full: bool) -> list:
         hooks = [hook for hook, kind in global_hooks.BACKWARD.values() if kind is full]
         own = self._backward_hooks.values() if self._is_full_backward_hook is full else ()
         return [*hooks, *own]
@@ -144,16 +144,19 @@ class _Call:
         """The result of `forward`, with all hooks around it."""
         module = self.module
         # Which backward hooks there are is settled before the first hook of forward runs.
-        hooks, non_full = module._backward_hooks_of(True), module._backward_hooks_of(False)
+        hooks, non_full = (
+            module._impl_backward_hooks_of(True),
+            module._impl_backward_hooks_of(False),
+        )
         pre_hooks = [*global_hooks.BACKWARD_PRE.values(), *module._backward_pre_hooks.values()]
-        for entry in module._pre_hooks_of_calls():
+        for entry in module._impl_pre_hooks_of_calls():
             self._run_pre_hook(entry)
         backward_hook = None
         if pre_hooks or hooks:
             backward_hook = BackwardHook(module, hooks, pre_hooks)
             self.args = backward_hook.wrap_inputs(self.args)
         self.result = module.forward(*self.args, **self.kwargs)  # type: ignore[attr-defined]
-        for number, entry in module._hooks_of_calls():
+        for number, entry in module._impl_hooks_of_calls():
             if entry.always_call:
                 self.always_called.add(number)
             self._run_hook(entry, entry.with_kwargs)
@@ -171,7 +174,7 @@ class _Call:
 
     def run_always_called(self) -> None:
         """Run the hooks with `always_call` that have not run, after an exception."""
-        for number, entry in self.module._hooks_of_calls():
+        for number, entry in self.module._impl_hooks_of_calls():
             if not entry.always_call or number in self.always_called:
                 continue
             everywhere = number in global_hooks.FORWARD

@@ -29,7 +29,7 @@ class _ConvNd(Module):
 
     _ndim: int
     transposed = False
-    _added_attributes: ClassVar[dict[str, Any]] = {"padding_mode": "zeros"}
+    _impl_added_attributes: ClassVar[dict[str, Any]] = {"padding_mode": "zeros"}
 
     def _set_up(
         self, channels, geometry, groups: int, bias: bool, padding_mode: str, factory

@@ -79,24 +79,24 @@ class Convertible:
         """Convert all parameters and buffers to a dtype."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def _floating_to(self, name: str) -> Self:
+    def __floating_to(self, name: str) -> Self:
         return self._apply(lambda t: getattr(t, name)() if t.is_floating_point() else t)
 
     def float(self) -> Self:
         """Convert floating parameters and buffers to float32."""
-        return self._floating_to("float")
+        return self.__floating_to("float")
 
     def double(self) -> Self:
         """Convert floating parameters and buffers to float64."""
-        return self._floating_to("double")
+        return self.__floating_to("double")
 
     def half(self) -> Self:
         """Convert floating parameters and buffers to float16."""
-        return self._floating_to("half")
+        return self.__floating_to("half")
 
     def bfloat16(self) -> Self:
         """Convert floating parameters and buffers to bfloat16."""
-        return self._floating_to("bfloat16")
+        return self.__floating_to("bfloat16")
 
     def cpu(self) -> Self:
         """Move all parameters and buffers to the CPU."""

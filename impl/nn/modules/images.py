@@ -13,7 +13,7 @@ from impl.tensor.tensor import Tensor
 class Upsample(Module):
     """`functional.interpolate` as a layer (torch.nn.Upsample)."""
 
-    _added_attributes: ClassVar[dict[str, Any]] = {"recompute_scale_factor": True}
+    _impl_added_attributes: ClassVar[dict[str, Any]] = {"recompute_scale_factor": True}
 
     def __init__(
         self,

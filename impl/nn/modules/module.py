@@ -77,7 +77,7 @@ class Module(Calling, Convertible, Stateful):
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     #: Attributes that modules of older versions do not have, with the values that they get.
-    _added_attributes: ClassVar[dict[str, Any]] = {}
+    _impl_added_attributes: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, *args, **kwargs) -> None:
         if (args or kwargs) and not self.call_super_init:
@@ -90,8 +90,8 @@ class Module(Calling, Convertible, Stateful):
         set_attribute("_parameters", {})
         set_attribute("_buffers", {})
         set_attribute("_non_persistent_buffers_set", set())
-        self._init_hooks()
-        self._init_state_hooks()
+        self._impl_init_hooks()
+        self._impl_init_state_hooks()
         set_attribute("_modules", {})
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -108,7 +108,7 @@ class Module(Calling, Convertible, Stateful):
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
         self.__dict__.setdefault("_backward_pre_hooks", OrderedDict())
-        for name, value in self._added_attributes.items():
+        for name, value in self._impl_added_attributes.items():
             self.__dict__.setdefault(name, value)
 
     def compile(self, *args, **kwargs) -> None:
@@ -128,7 +128,7 @@ class Module(Calling, Convertible, Stateful):
         if isinstance(value, Parameter):
             if "_parameters" not in held:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name, "_parameters")
+            self.__forget(name, "_parameters")
             self.register_parameter(name, value)
         elif name in held.get("_parameters", ()):
             if value is not None:
@@ -138,7 +138,7 @@ class Module(Calling, Convertible, Stateful):
         elif isinstance(value, Module):
             if "_modules" not in held:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, "_modules")
+            self.__forget(name, "_modules")
             self._modules[name] = registered("module", self, name, value)
         elif name in held.get("_modules", ()):
             if value is not None:
@@ -167,10 +167,10 @@ class Module(Calling, Convertible, Stateful):
         )
 
     def __delattr__(self, name: str) -> None:
-        if not self._forget(name):
+        if not self.__forget(name):
             super().__delattr__(name)
 
-    def _forget(self, name: str, but: str = "") -> bool:
+    def __forget(self, name: str, but: str = "") -> bool:
         """Remove an attribute, except from the kind `but`; whether it existed."""
         found = False
         for kind in ("_parameters", "_buffers", "_modules"):
@@ -183,7 +183,7 @@ class Module(Calling, Convertible, Stateful):
             found = True
         return found
 
-    def _check_name(self, what: str, name, held: dict) -> None:
+    def __check_name(self, what: str, name, held: dict) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {FUNCTIONS['typename'](name)}")
         if "." in name:
@@ -202,7 +202,7 @@ class Module(Calling, Convertible, Stateful):
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
-        self._check_name("parameter", name, self._parameters)
+        self.__check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             expected = "torch.nn.Parameter or None required"
             raise _cannot_assign(param, f"object to parameter '{name}'", expected)
@@ -223,7 +223,7 @@ class Module(Calling, Convertible, Stateful):
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
-        self._check_name("buffer", name, self._buffers)
+        self.__check_name("buffer", name, self._buffers)
         check_buffer(name, tensor)
         self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
@@ -238,7 +238,7 @@ class Module(Calling, Convertible, Stateful):
         """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{FUNCTIONS['typename'](module)} is not a Module subclass")
-        self._check_name("module", name, self._modules)
+        self.__check_name("module", name, self._modules)
         self._modules[name] = registered("module", self, name, module)
 
     def register_module(self, name: str, module) -> None:
@@ -274,7 +274,7 @@ class Module(Calling, Convertible, Stateful):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def _owner(self, target: str) -> tuple[Module, str]:
+    def __owner(self, target: str) -> tuple[Module, str]:
         """The module that a dotted name's attribute belongs to, and the attribute's name.
 
         Raises AttributeError if there is none.
@@ -287,7 +287,7 @@ class Module(Calling, Convertible, Stateful):
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name. Raises AttributeError if there is none."""
-        module, name = self._owner(target)
+        module, name = self.__owner(target)
         found = getattr(module, name)
         if not isinstance(found, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
@@ -295,7 +295,7 @@ class Module(Calling, Convertible, Stateful):
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name. Raises AttributeError if there is none."""
-        module, name = self._owner(target)
+        module, name = self.__owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]

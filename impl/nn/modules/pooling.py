@@ -66,7 +66,7 @@ AvgPool2d, AvgPool3d = _pools(
     divisor_override=None,
     text=_SIZES_TEXT,
 )
-AvgPool3d._added_attributes = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
+AvgPool3d._impl_added_attributes = {"padding": 0, "ceil_mode": False, "count_include_pad": True}
 AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _pools(
     _layer, "AdaptiveAvgPool{}d", "adaptive_avg_pool{}d", "output_size", text=_OUTPUT_TEXT
 )

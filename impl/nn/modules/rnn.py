@@ -40,7 +40,7 @@ class RNNBase(_Recurrent):
     Raises TypeError and ValueError for settings of a wrong type or range.
     """
 
-    _added_attributes: ClassVar[dict[str, Any]] = {"proj_size": 0}
+    _impl_added_attributes: ClassVar[dict[str, Any]] = {"proj_size": 0}
     _rank_text = ""  # continues the message about an input with another number of dimensions
 
     def __init__(

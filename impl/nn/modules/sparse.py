@@ -28,7 +28,7 @@ class _Table(Module):
             with no_grad():
                 weight[self.padding_idx].fill_(0)
 
-    def _row_of_padding(self, padding_idx, name: str):
+    def _impl_row_of_padding(self, padding_idx, name: str):
         """The row for padding, counted from the first."""
         rows = self.num_embeddings
         if padding_idx is None or padding_idx == 0:
@@ -38,7 +38,7 @@ class _Table(Module):
             raise AssertionError(f"{name} must be within num_embeddings")
         return padding_idx if padding_idx > 0 else rows + padding_idx
 
-    def _set_weight(self, given, requires_grad: bool, factory: dict[str, Any]) -> None:
+    def _impl_set_weight(self, given, requires_grad: bool, factory: dict[str, Any]) -> None:
         size = self.num_embeddings, self.embedding_dim
         if given is None:
             self.weight = Parameter(C.empty(size, **factory), requires_grad=requires_grad)
@@ -77,10 +77,10 @@ class Embedding(_Table):
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = self._row_of_padding(padding_idx, "Padding_idx")
+        self.padding_idx = self._impl_row_of_padding(padding_idx, "Padding_idx")
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self._set_weight(_weight, not _freeze, {"device": device, "dtype": dtype})
+        self._impl_set_weight(_weight, not _freeze, {"device": device, "dtype": dtype})
         self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
@@ -138,8 +138,8 @@ class EmbeddingBag(_Table):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self.padding_idx = self._row_of_padding(padding_idx, "padding_idx")
-        self._set_weight(_weight, True, {"device": device, "dtype": dtype})
+        self.padding_idx = self._impl_row_of_padding(padding_idx, "padding_idx")
+        self._impl_set_weight(_weight, True, {"device": device, "dtype": dtype})
         self.mode, self.sparse = mode, sparse
         self.include_last_offset = include_last_offset
 

@@ -52,7 +52,7 @@ class Stateful:
     _load_state_dict_pre_hooks: dict[int, Any]
     _load_state_dict_post_hooks: dict[int, Any]
 
-    def _init_state_hooks(self) -> None:
+    def _impl_init_state_hooks(self) -> None:
         for name in ("hooks", "pre_hooks"):
             object.__setattr__(self, f"_state_dict_{name}", OrderedDict())
         for name in ("pre_hooks", "post_hooks"):
@@ -103,12 +103,12 @@ class Stateful:
         raise RuntimeError(_UNREACHABLE.format("set"))
 
     def _save_to_state_dict(self, destination, prefix: str, keep_vars: bool) -> None:
-        for name, value in self._persistent():
+        for name, value in self.__persistent():
             destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + _EXTRA] = self.get_extra_state()
 
-    def _persistent(self):
+    def __persistent(self):
         every = itertools.chain(
             self._parameters.items(),
             ((k, v) for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set),
@@ -165,7 +165,7 @@ class Stateful:
         keys = _IncompatibleKeys([], [])
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", None) or {}
-        self._load(OrderedDict(state_dict), "", metadata, assign, keys, errors)
+        self.__load(OrderedDict(state_dict), "", metadata, assign, keys, errors)
         if strict:
             for what, names in (
                 ("Unexpected", keys.unexpected_keys),
@@ -182,7 +182,7 @@ class Stateful:
             )
         return keys
 
-    def _load(self, given, prefix: str, metadata, assign: bool, keys, errors: list[str]) -> None:
+    def __load(self, given, prefix: str, metadata, assign: bool, keys, errors: list[str]) -> None:
         own = metadata.get(prefix[:-1], {})
         if assign:
             own["assign_to_params_buffers"] = assign
@@ -193,7 +193,7 @@ class Stateful:
             if child is not None:
                 inner = f"{prefix}{name}."
                 part = {key: value for key, value in given.items() if key.startswith(inner)}
-                child._load(part, inner, metadata, assign, keys, errors)
+                child.__load(part, inner, metadata, assign, keys, errors)
         for hook in self._load_state_dict_post_hooks.values():
             if hook(self, keys) is not None:
                 raise AssertionError(
@@ -215,7 +215,7 @@ class Stateful:
         rest = state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         for hook, with_module in self._load_state_dict_pre_hooks.values():
             hook(*(self, *rest) if with_module else rest)
-        held = dict(self._persistent())
+        held = dict(self.__persistent())
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, target in held.items():
             key = prefix + name

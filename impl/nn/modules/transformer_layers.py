@@ -42,7 +42,7 @@ class _Layer(Module):
 
     _norms: int
     _fuses = False  # whether a kernel evaluates the layer, with the activation of its making
-    _added_attributes: ClassVar[dict[str, Any]] = {"activation": F.relu}
+    _impl_added_attributes: ClassVar[dict[str, Any]] = {"activation": F.relu}
 
     def __init__(
         self,
