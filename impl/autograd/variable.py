@@ -29,7 +29,13 @@ def _set_volatile(self, value) -> None:
     warnings.warn(_VOLATILE, stacklevel=2)
 
 
+def _names(self) -> list[str]:
+    """The names of its class but for the deprecated one, and of its attributes."""
+    return sorted(({*dir(type(self))} - {"volatile"}) | self.__dict__.keys())
+
+
 Tensor.volatile = property(_volatile, _set_volatile)
+Tensor.__dir__ = _names  # type: ignore[method-assign]
 
 
 class ImperativeEngine:

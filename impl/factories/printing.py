@@ -221,7 +221,15 @@ def text(tensor, contents: str | None = None) -> str:
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
     shown = _with_suffixes(prefix + body, suffixes, len(prefix), tensor.is_sparse)
-    return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
+    return f"Parameter({shown})" if _is_own_parameter(tensor) else shown
+
+
+def _is_own_parameter(tensor) -> bool:
+    """Whether a tensor of a program's own class is a parameter, by its mark or by that class."""
+    kinds = type(tensor).__mro__
+    if kinds[0] in PLAIN | SPARSE:
+        return False
+    return getattr(tensor, "_is_param", False) or not PLAIN.isdisjoint({*kinds} - {Tensor})
 
 
 def _is_usual(d) -> bool:

@@ -17,7 +17,6 @@ from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.factories.copy_and_pickle import own_attributes, with_state
 from impl.factories.creation import empty
-from impl.factories.printing import text
 from impl.tensor.dispatching import DisableTorchDispatch
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.sparse_tensor import SPARSE, SparseTensor
@@ -66,9 +65,6 @@ class Parameter(Tensor, metaclass=_ParameterType):
         result._requires_grad = bool(requires_grad)
         return result
 
-    def __init__(self, data=None, requires_grad=True) -> None:
-        pass
-
     def __deepcopy__(self, memo: dict) -> Parameter:
         """A parameter with a copy of the data, without the gradient."""
         if id(self) not in memo:
@@ -83,11 +79,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
             return _rebuild_parameter_with_state, (*parts, attributes)
         return _rebuild_parameter, parts
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        shown = text(self, tensor_contents)
-        if type(self) not in (Parameter, _SparseParameter):
-            shown = f"Parameter({shown})"
-        return "Parameter containing:\n" + shown
+    def __repr__(self) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + super().__repr__()
 
 
 class _SparseParameter(SparseTensor, Parameter):  # type: ignore[metaclass]
@@ -337,9 +330,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     def __new__(cls, requires_grad=True, device=None, dtype=None):
         return _without_value(cls, requires_grad, device, dtype)
 
-    def __init__(self, requires_grad=True, device=None, dtype=None) -> None:
-        pass
-
     def __deepcopy__(self, memo: dict):
         if id(self) not in memo:
             memo[id(self)] = type(self)(self._requires_grad, None, self._kind)
@@ -356,9 +346,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         result.persistent = persistent
         result._is_buffer = True
         return result
-
-    def __init__(self, requires_grad=False, device=None, dtype=None, persistent=True) -> None:
-        pass
 
     def __deepcopy__(self, memo: dict):
         """Raises ValueError: torch copies uninitialised parameters alone."""

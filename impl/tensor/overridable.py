@@ -120,16 +120,16 @@ class Overridable:
 _TensorMeta._overridable = Overridable
 _DUNDERS = (
     *("__abs__", "__array__", "__array_wrap__", "__bool__", "__complex__", "__contains__"),
-    *("__deepcopy__", "__float__", "__format__", "__index__", "__int__", "__invert__"),
+    *("__deepcopy__", "__dir__", "__float__", "__format__", "__index__", "__int__", "__invert__"),
     *("__len__", "__neg__", "__pos__", "__reduce_ex__", "__repr__", "__reversed__"),
 )
 # The methods that torch writes in Python, which hand arguments on as functions do.
 _WRITTEN_IN_PYTHON = {
-    *("__array__", "__array_wrap__", "__contains__", "__deepcopy__", "__format__", "__len__"),
-    *("__reduce_ex__", "__repr__", "__reversed__", "backward", "dim_order", "is_shared", "istft"),
-    *("lu", "module_load", "norm", "register_hook", "register_post_accumulate_grad_hook"),
-    *("resize", "resize_as", "share_memory_", "split", "stft", "storage", "storage_type"),
-    *("unflatten", "unique", "unique_consecutive"),
+    *("__array__", "__array_wrap__", "__contains__", "__deepcopy__", "__dir__", "__format__"),
+    *("__len__", "__reduce_ex__", "__repr__", "__reversed__", "backward", "dim_order"),
+    *("is_shared", "istft", "lu", "module_load", "norm", "register_hook"),
+    *("register_post_accumulate_grad_hook", "resize", "resize_as", "share_memory_", "split"),
+    *("stft", "storage", "storage_type", "unflatten", "unique", "unique_consecutive"),
 }
 _PRIVATE = ("_base", "_grad", "_is_view", "_version")
 
