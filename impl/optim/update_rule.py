@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 
 
 class UpdateRule(Optimizer):
-    """Base of the optimizers that update each parameter by itself, by a formula in `_impl_update`."""
+    """Base of the optimizers that update each parameter by itself, in `_impl_update`."""
 
     #: Names of the options, in the order of torch's defaults (which a state_dict shows).
     _impl_options: str
