@@ -183,3 +183,5 @@ _publish(
     }
 )
 _overridable.complete()
+# The older names of the product, for sparse first factors.
+globals().update(dict.fromkeys(("dsmm", "spmm"), globals()["mm"]))
