@@ -72,8 +72,9 @@ def accumulate(form, leaf: Tensor, gradient, version: int) -> None:
 def _first(form, leaf: Tensor, gradient, version: int) -> Tensor:
     """The first gradient: taken over if nothing else holds it, else copied in the leaf's layout.
 
-    The layout is the leaf's where the leaf is dense, row-major otherwise; a sparse leaf takes no
-    dense gradient over (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
+    The layout is the leaf's where the leaf is dense, row-major otherwise
+    (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract"). A sparse leaf
+    takes no dense gradient over.
     """
     if type(leaf._raw) is SparseArray and type(gradient) is ndarray and STATE.layout_policy:
         return new(np.array(gradient, order="C"))
