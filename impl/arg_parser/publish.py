@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 
+from impl.arg_parser.builtin_function import BuiltinFunction
 from impl.arg_parser.conversions import GREATEST, LEAST
 from impl.arg_parser.parameter import MISSING
 from impl.arg_parser.parser import ArgParser, has_long, signatures
@@ -207,8 +208,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 raise out_of_memory(error) from None
             raise
 
-    parser.public = function
-    return asking(function)
+    parser.public = asking(function if method else BuiltinFunction(function))
+    return parser.public
 
 
 def _without_elements(call, args: tuple, named: dict):
