@@ -127,6 +127,9 @@ def publish(namespaces: dict) -> None:
         if owner is not Tensor:
             setattr(C, short if owner is None else title, public)
 
+    for short in known:
+        if f"nn.functional.{short}" in known:  # one function under two names
+            setattr(namespaces["nn.functional"], short, getattr(namespaces[""], short))
     for kind, texts in _CONSTRUCTORS.items():
         _read_in_constructor(kind, texts)
     for name in FUNCTIONS:

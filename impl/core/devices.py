@@ -139,6 +139,11 @@ def default_device() -> device:
     return STATE.default_devices[-1] if STATE.default_devices else CPU
 
 
+def not_linked(kind: str) -> RuntimeError:
+    """The error for a type of device that torch was built without."""
+    return RuntimeError(f"PyTorch is not linked with support for {kind} devices")
+
+
 def check_device(place) -> None:
     """Raise unless `place` is the CPU or the meta device, the name of one, or None.
 
@@ -148,7 +153,7 @@ def check_device(place) -> None:
     if kind in ("cuda", "xpu"):
         raise AssertionError(f"Torch not compiled with {kind.upper()} enabled")
     if kind not in ("cpu", "meta"):
-        raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")
+        raise not_linked(kind)
 
 
 def is_meta_device(place) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.core.devices import CPU, META, check_device, device
+from impl.core.devices import CPU, META, check_device, device, not_linked
 from impl.core.named_types import NamedType
 
 _NO_EVENTS = "cpu backend doesn't support events."
@@ -15,6 +15,8 @@ def _placed(given: Any) -> device:
     """The device of a stream or an event: without one, the CPU."""
     if isinstance(given, int):
         raise RuntimeError(_NO_ACCELERATOR)
+    if given is not None and device(given).type == "xpu":
+        raise not_linked("xpu")
     check_device(given)
     return CPU if given is None else device(given)
 
