@@ -167,7 +167,12 @@ sigmoid_backward.gradient(
         F.conj(grad) * grad_output * F.add_scalar(F.mul_scalar(output_conj, -2), 1)
     ),
 )
-sigmoid_backward.forward("elementwise")
+sigmoid_backward.forward(
+    lambda F, grad_output_t, output_t, grad_output, output: (
+        F.sigmoid_backward(grad_output_t, output)
+        + F.conj(output_t) * grad_output * F.add_scalar(F.mul_scalar(F.conj(output), -2), 1)
+    )
+)
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True, complex=NoComplex("logit_cpu"))

@@ -86,7 +86,12 @@ tanh_backward.gradient(
     grad_output="F.tanh_backward(grad, output_conj)",
     output="F.conj(grad) * (F.mul_scalar(output_conj, -2) * grad_output)",
 )
-tanh_backward.forward("elementwise")
+tanh_backward.forward(
+    lambda F, grad_output_t, output_t, grad_output, output: (
+        F.tanh_backward(grad_output_t, output)
+        + F.conj(output_t) * (F.mul_scalar(F.conj(output), -2) * grad_output)
+    )
+)
 
 
 asinh = unary("asinh", np.arcsinh, "The inverse hyperbolic sine", inplace=False)
