@@ -31,7 +31,24 @@ def _factor(A, upper: bool):
         potrf = lapack.lapack("potrf", A.dtype)
         for i in np.ndindex(infos.shape):
             factors[i], infos[i] = potrf(factors[i], not upper, True, True)
+            if not infos[i]:
+                infos[i] = _stopped_at_nan(factors[i], A[i], upper)
     return factors, unboxed(infos)
+
+
+def _stopped_at_nan(factor, A, upper: bool) -> int:
+    """The order of the first leading minor that is no number, or 0.
+
+    LAPACK stops there and leaves the rows after it as they were; the library behind SciPy goes on.
+    """
+    bad = np.isnan(factor.diagonal())
+    if not bad.any():
+        return 0
+    first = int(bad.argmax())
+    left, right = (factor, np.triu(A)) if upper else (factor.T, np.tril(A).T)
+    left[first, first + 1 :] = right[first, first + 1 :]
+    left[first + 1 :] = right[first + 1 :]
+    return first + 1
 
 
 def _writes(args) -> tuple[int, int]:
