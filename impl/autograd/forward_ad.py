@@ -49,6 +49,11 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _current_level -= 1
 
 
+def _entered_level() -> int:
+    """Level 0, which `torch.func.jvp` enters as well, or -1 outside of it."""
+    return 0 if any(t.forward for t in STATE.transforms) else _current_level
+
+
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of `tensor` that carries `tangent`, of the same shape.
 
@@ -56,7 +61,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     tangent of another shape, and under `vmap`; ValueError for integer tensors.
     """
     if level is None:
-        level = _current_level
+        level = _entered_level()
     if level < 0:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
@@ -74,7 +79,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a tensor; outside of a level the tensor itself and None."""
     if level is None:
-        level = _current_level
+        level = _entered_level()
     if level < 0:
         return UnpackedDualTensor(tensor, None)
     _refuse_batched("_unpack_dual", tensor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from impl.core import messages
 from impl.core.named_types import type_name
 from impl.core.registry import OPERATORS, tensor_ops
 from impl.core.state import STATE
@@ -48,9 +49,25 @@ def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
     tangent = fw_grad(dual)
     if level != 0 and tangent is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
+    if tangent is not None and _is_wrapped(dual):
+        tangent = None
     with hidden_levels():
         without = primal(dual)
     return without, tangent
+
+
+def _is_wrapped(dual: Tensor) -> bool:
+    """Whether torch reads the tangent of a wrapper around a dual tensor, which has none: of a
+    transform within the level, of which all but those without writes wrap captured tensors, too.
+
+    Raises NotImplementedError where views are functions, too, of which the primal is none.
+    """
+    forward = max((t.number for t in STATE.transforms if t.forward), default=0)
+    inner = (t for t in STATE.transforms if t.number > forward and t.wraps)
+    levels = [t for t in inner if not t.functional or t.holds(dual)]
+    if any(level.functional and not level.keeps_views for level in levels):
+        raise NotImplementedError(messages.FORWARD_UNKNOWN.format("_fw_primal_copy"))
+    return bool(levels)
 
 
 class CppFunction(Node):
