@@ -38,28 +38,41 @@ _MASK = (
 @index_.batches
 def _index_of_batch(args, level):
     batch, indices = args
-    if any(is_at(index, level) for index in indices):
-        return _at_batched_indices(batch, indices, level)
-    value, rest = fronted(batch, level), [None, *indices]
-    present = [dim for dim, index in enumerate(rest) if index is not None]
-    if present[-1] - present[0] >= len(present):  # the indexed dimensions come first
-        return NotImplemented
-    return hide(index_(value, rest), level)
+    present = [dim for dim, index in enumerate(indices) if index is not None]
+    leading = present[0] if present[-1] - present[0] < len(present) else None
+    given = [index for index in indices if index is not None]
+    if any(is_at(index, level) for index in given):
+        if any(index._raw.dtype == np.bool_ for index in given):
+            raise RuntimeError(_MASK)
+        return _at_batched_indices(batch, indices, leading, level)
+    result = index_(fronted(batch, level), [None, *indices])
+    # Dimensions of indices come first if these stand apart, and the examples after them.
+    place = 0 if leading is not None else _rank(indices)
+    return hide_at(result, place, level)
 
 
-def _at_batched_indices(batch, indices, level):
-    """Where indices differ between examples, each example has an index of its own as well."""
-    if any(index is not None and index._raw.dtype == np.bool_ for index in indices):
-        raise RuntimeError(_MASK)
-    if any(index is None for index in indices):
-        return NotImplemented
-    rank = max(index._raw.ndim for index in indices)
-    return hide(index_(ensured(batch, level), _with_examples(indices, rank, level)), level)
+def _rank(indices) -> int:
+    return max(index._raw.ndim for index in indices if index is not None)
+
+
+def _at_batched_indices(batch, indices, leading: int | None, level):
+    """Indices that differ between examples, with `leading` dimensions before them, or apart from
+    each other. Where the values differ as well, each example has an index of its own."""
+    rank = _rank(indices)
+    if not is_at(batch, level):
+        moved = [None if index is None else padded(index, rank, level) for index in indices]
+        return hide_at(index_(batch, moved), leading or 0, level)
+    result = index_(fronted(batch, level), _with_examples(indices, rank, level))
+    if leading:  # which the index of the examples has moved behind those of the indices
+        inner = range(rank + 1, rank + 1 + leading)
+        rest = range(rank + 1 + leading, result._raw.ndim)
+        result = FUNCTIONS["permute"](result, (0, *inner, *range(1, rank + 1), *rest))
+    return hide(result, level)
 
 
 def _with_examples(indices, rank: int, level) -> list:
     own = FUNCTIONS["arange"](level.size).view(level.size, *(1,) * rank)
-    return [own, *(padded(index, rank, level) for index in indices)]
+    return [own, *(None if i is None else padded(i, rank, level) for i in indices)]
 
 
 @index_put.batches
