@@ -110,3 +110,8 @@ NOT_REENTRANT = (
     "times gives different values, although analytical gradient matches numerical gradient."
     f"The tolerance for nondeterminism was {{}}.{NONDETERMINISTIC}"
 )
+SPARSE_OUTPUT = (
+    "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the "
+    "output of fn for gradcheck."
+)
+NOT_BATCHED = "While computing batched gradients, got: {}\n\n{}"

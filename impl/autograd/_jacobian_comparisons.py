@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 from impl.autograd import _gradcheck_texts as texts
@@ -82,9 +82,11 @@ class Comparison:
             row for row, keep in zip(zip(*numerical, strict=True), kept, strict=False) if keep
         ]
         by_input = self._forward() if self.forward else []
-        for i, row in enumerate(by_output):
+        # Numerical ones of integer results are left out before, as in torch, so that they may be
+        # too few: an IndexError.
+        for i in range(len(by_output if self.forward else self.outputs)):
             analytical = [a[i] for a in by_input] if self.forward else self._backward(i)
-            for j, (a, n) in enumerate(zip(analytical, row, strict=False)):
+            for j, (a, n) in enumerate(zip(analytical, by_output[i], strict=False)):
                 if not self._close(a, n, self.options.atol):
                     raise GradcheckError(self._mismatch(a, n, i, j))
 
@@ -104,15 +106,17 @@ class Comparison:
 
     def _run_fast(self) -> None:
         directions, weights = _vectors(self.inputs, () if self.forward else self.outputs)
-        numerical = self._numerical_products(directions)
+        products = self.difference.products(directions)
+        numerical = [self._compared(row) for row in products]
         if self.forward:
             analytical = self._forward(directions)
         else:
             if not self.outputs:
-                for product in chain.from_iterable(numerical):
+                inexact = map(is_inexact, self.result * len(products))
+                for product in compress(chain.from_iterable(products), inexact):
                     _check_zero(product, self.options.nondet_tol)
             numerical = [
-                [(w * n).sum() for w, n in zip(weights, row, strict=False)] for row in numerical
+                [(w * n).sum() for w, n in zip(weights, row, strict=True)] for row in numerical
             ]
             by_output = [self._backward(i, w) for i, w in enumerate(weights)]
             analytical = [
@@ -126,12 +130,11 @@ class Comparison:
                     text = self._mismatch(analytical[j][i], n, i, j)
                     raise GradcheckError(text + self._slow_details(i, j))
 
-    def _numerical_products(self, directions) -> list[list[Any]]:
-        kept = [is_inexact(o) for o in self.result]
-        return [
-            [product for product, keep in zip(row, kept, strict=True) if keep]
-            for row in self.difference.products(directions)
-        ]
+    def _compared(self, products) -> list[Any]:
+        """Of the products for each result those that the analytical way has, too: of floating point
+        or complex results, backward of those that require grad."""
+        kept = [is_inexact(o) and (self.forward or o.requires_grad) for o in self.result]
+        return [product for product, keep in zip(products, kept, strict=True) if keep]
 
     def _close(self, a: Tensor, b: Tensor, atol: float) -> bool:
         dtype = dtypes.promote_types(a.dtype, b.dtype)
@@ -151,22 +154,30 @@ class Comparison:
 
     def _slow_details(self, i: int, j: int) -> str:
         """Both whole Jacobians of one output and one input, for the message."""
-        numerical = self.difference.jacobians(self.outputs)[j][i]
         if self.forward:
-
-            def single(tensor):
-                arguments = list(self.inputs)
-                arguments[j] = tensor
-                return as_tuple(self.function(*arguments))[i]
-
-            chosen = (self.inputs[j],)
-            analytical = forward_jacobians(single, chosen, (self.outputs[i],), False)[0][0]
+            numerical, analytical = self._slow_forward(i, required(self.inputs)[j][0])
         else:
+            numerical = self.difference.jacobians(self.outputs)[j][i]
             analytical = backward_jacobians(self.inputs, self.outputs[i], float("inf"), False)[j]
         worst = (numerical - analytical).abs().max()
         text = texts.SLOW_MODE.format(numerical, analytical, worst)
         close = FUNCTIONS["allclose"](analytical, numerical, self.options.rtol, self.options.atol)
         return text + (texts.SLOW_IS_FINE if close else "")
+
+    def _slow_forward(self, number: int, place: int) -> tuple[Any, Any]:
+        """Both Jacobians of a floating point or complex result by the argument at a place."""
+
+        def single(tensor):
+            arguments = list(self.inputs)
+            arguments[place] = tensor
+            results = as_tuple(self.function(*arguments))
+            return [result for result in results if is_inexact(result)][number]
+
+        chosen = (self.inputs[place],)
+        result = (single(*chosen),)
+        difference = Difference(single, chosen, self.options.eps, real_only=False)
+        analytical = forward_jacobians(single, chosen, result, False)
+        return difference.jacobians(result)[0][0], analytical[0][0]
 
 
 def _check_zero(jacobian: Any, tolerance: float) -> None:

@@ -186,6 +186,8 @@ def _check(func: Callable, inputs: tuple, options: Options) -> None:
     _check_inputs(inputs)
     result = func(*inputs)
     outputs = differentiable_outputs(result)
+    if any(output.is_sparse for output in outputs):
+        raise ValueError(texts.SPARSE_OUTPUT)
     if options.check_backward_ad:
         for comparison in backward_comparisons(func, result, inputs, outputs, options):
             comparison.run()
@@ -286,7 +288,10 @@ def _check_batched(inputs, output: Tensor, number: int) -> None:
     seeds = [FUNCTIONS["randn_like"](output) for _ in range(2)]
     keep = {"retain_graph": True, "allow_unused": True}
     rows = [_filled(grad(output, tensors, seed, **keep), tensors) for seed in seeds]
-    batch = grad(output, tensors, FUNCTIONS["stack"](seeds), is_grads_batched=True, **keep)
+    try:
+        batch = grad(output, tensors, FUNCTIONS["stack"](seeds), is_grads_batched=True, **keep)
+    except RuntimeError as error:
+        raise GradcheckError(texts.NOT_BATCHED.format(error, texts.BATCHED)) from error
     for i, expected in enumerate(_stacked(rows)):
         got = creation.zeros_like(expected) if batch[i] is None else batch[i]
         _check_same(got, expected, number, i, texts.BATCHED)
