@@ -59,7 +59,7 @@ def inplace(op, args):
     in_place.check(target, mask != 0)
     # A kernel may write into the memory of the elements.
     recorded = (target.clone(), *args[1:]) if mask and op.saves_target(mask) else args
-    result = _run(op, raws, op.sparse_inplace_kernel)
+    result = _run(op, raws, op.sparse_inplace_kernel, written="_")
     if (type(result) is SparseArray) != target.is_sparse:
         raise NotImplementedError(f"{op.name}_ of tensors of several layouts")
     node = None
@@ -85,11 +85,20 @@ def assign(target: Tensor, result) -> None:
     target._storage.version += 1
 
 
-def _run(op, raws, kernel=None):
+_EXPANDED = ("expand", "repeat")
+_STRIDED = ("squeeze", "split", "slice", "diagonal")
+"""Beginnings of names of views that ATen makes by `as_strided`."""
+
+
+def _run(op, raws, kernel=None, written=""):
     kernel = kernel or op.sparse_kernel
-    if kernel is None:
-        raise NotImplementedError(messages.NO_KERNEL.format(op.name, "SparseCPU"))
-    return kernel(*raws)
+    if kernel is not None:
+        return kernel(*raws)
+    if op.name in _EXPANDED:
+        raise RuntimeError("expand is unsupported for Sparse tensors")
+    strided = op.is_view and op.name.startswith(_STRIDED)
+    name = "as_strided" if strided else {"rot90": "flip"}.get(op.name, op.name) + written
+    raise NotImplementedError(messages.NO_KERNEL.format(name, "SparseCPU"))
 
 
 def _record(op, args, outputs, mask: int) -> None:

@@ -81,6 +81,8 @@ def view(self, *shape, size=None, dtype=None):
 
 
 def _reshape(self: Tensor, shape) -> Tensor:
+    if self.is_sparse:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
     strides = self._strides
     if strides is None or is_contiguous(self._raw.shape, strides):
         return tensor_ops.view(self, shape)
