@@ -41,10 +41,14 @@ def __call__(self, *grads):
     """Run the node's formula on one tensor or None per output, recording in grad mode.
 
     Returns one gradient or None per edge, a single one by itself. No hook is called and nothing is
-    freed; a leaf's node accumulates. Raises TypeError for another number of gradients.
+    freed; a leaf's node accumulates. Raises TypeError for another number of gradients, and for
+    what is no tensor.
     """
     if len(grads) != self._num_inputs:
         raise TypeError(f"expected {self._num_inputs} arguments, got {len(grads)} instead")
+    for position, value in enumerate(grads):
+        if not (value is None or isinstance(value, Tensor)):
+            raise TypeError(f"argument {position} is not a Variable")
     form = gradient_form(STATE.enabled, bool(ALIVE) and _meets_classes([self], grads))
     lowered = [None if g is None else form.to_array(g) for g in grads]
     if isinstance(self, AccumulateGrad):
