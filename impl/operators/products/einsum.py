@@ -8,6 +8,7 @@ composition (Linear.cpp, einsum and sumproduct_pair), which is visible in the re
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import native
@@ -25,18 +26,15 @@ def einsum(equation, tensors, *, path=None):
     operands = tensors
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
-    _check_letters(equation)
-    inputs, arrow, output = equation.replace(" ", "").partition("->")
-    terms = inputs.split(",")
-    if len(terms) < len(operands):
-        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    if len(terms) > len(operands):
-        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    inputs, arrow, output = equation.partition("->")
+    terms = _terms(inputs, len(operands))
     names = [
         _names(term, tensor, i)
         for i, (term, tensor) in enumerate(zip(terms, operands, strict=True))
     ]
-    kept = _output_names(output, names) if arrow else _implied_names(names)
+    kept = (
+        _output_names(output, len(inputs) + len(arrow), names) if arrow else _implied_names(names)
+    )
     summed = sorted({n for term in names for n in term if n not in kept}, key=str)
     order = [*kept, *summed]
     aligned = [_align(t, term, order) for t, term in zip(operands, names, strict=True)]
@@ -44,25 +42,65 @@ def einsum(equation, tensors, *, path=None):
     return _contract(aligned, len(kept), len(order))
 
 
-def _check_letters(equation: str) -> None:
-    """Raise RuntimeError for a subscript that is not an ASCII letter."""
-    for i, character in enumerate(equation.replace("->", "  ")):
-        if character not in " ,." and not (character.isascii() and character.isalpha()):
+_DOTS = "..."
+
+
+def _subscripts(text: str, offset: int, place: Callable[[], str], repeated: str):
+    """The letters, commas and ellipses of a part of an equation that begins at `offset`.
+
+    Raises RuntimeError for other characters, for dots that are no ellipsis, and for a second
+    ellipsis of the operand, or the output, that `place` names.
+    """
+    seen = False
+    i = 0
+    while i < len(text):
+        character = text[i]
+        if character == ".":
+            if seen:
+                raise RuntimeError(f"einsum(): found '.' for {place()} {repeated}")
+            if text[i : i + 3] != _DOTS:
+                end = "" if place() != "output" else " (...)"
+                raise RuntimeError(
+                    f"einsum(): found '.' for {place()} that is not part of any ellipsis{end}"
+                )
+            seen, i = True, i + 2
+            yield _DOTS
+        elif character == "," and place() != "output":
+            seen = False
+            yield character
+        elif character.isascii() and character.isalpha():
+            yield character
+        elif character != " ":
             raise RuntimeError(
-                f"einsum(): invalid subscript given at index {i} in the equation string, "
+                f"einsum(): invalid subscript given at index {i + offset} in the equation string, "
                 "subscripts must be in [a-zA-Z]"
             )
+        i += 1
 
 
-def _names(term: str, tensor: Tensor, position: int) -> list:
+def _terms(inputs: str, operands: int) -> list[list]:
+    """The subscripts of each operand. Raises RuntimeError for another number of operands."""
+    terms: list[list] = [[]]
+    where = "for which an ellipsis was already found"
+    for subscript in _subscripts(inputs, 0, lambda: f"operand {len(terms) - 1}", where):
+        if subscript != ",":
+            terms[-1].append(subscript)
+            continue
+        terms.append([])
+        if len(terms) > operands:
+            raise RuntimeError(
+                "einsum(): fewer operands were provided than specified in the equation"
+            )
+    if len(terms) < operands:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return terms
+
+
+def _names(term: list, tensor: Tensor, position: int) -> list:
     """The name of each dimension; those of an ellipsis are numbered from the right."""
     ndim = tensor._raw.ndim
-    before, dots, after = term.partition("...")
-    if "." in before + after:
-        raise RuntimeError(
-            f"einsum(): found '.' for operand {position} that is not part of any ellipsis"
-        )
-    count = len(before) + len(after)
+    dots = _DOTS in term
+    count = len(term) - dots
     if dots and ndim < count:
         raise RuntimeError(
             f"einsum(): the number of subscripts in the equation ({count}) is more than the "
@@ -74,23 +112,29 @@ def _names(term: str, tensor: Tensor, position: int) -> list:
             f"number of dimensions ({ndim}) for operand {position} and no ellipsis was given"
         )
     covered = list(range(ndim - count, 0, -1)) if dots else []
-    return [*before, *covered, *after]
+    return _expanded(term, covered)
 
 
-def _output_names(output: str, names: list[list]) -> list:
-    before, dots, after = output.partition("...")
+def _expanded(subscripts: list[str], covered: list[int]) -> list:
+    return [n for s in subscripts for n in (covered if s == _DOTS else [s])]
+
+
+def _output_names(output: str, offset: int, names: list[list]) -> list:
     given = {n for term in names for n in term}
-    for name in before + after:
-        if (before + after).count(name) > 1:
+    found: list[str] = []
+    where = "but an ellipsis (...) was already found"
+    for name in _subscripts(output, offset, lambda: "output", where):
+        if name in found:
             raise RuntimeError(
                 f"einsum(): output subscript {name} appears more than once in the output"
             )
-        if name not in given:
+        if name != _DOTS and name not in given:
             raise RuntimeError(
                 f"einsum(): output subscript {name} does not appear in the equation for any input "
                 "operand"
             )
-    return [*before, *(_covered(names) if dots else []), *after]
+        found.append(name)
+    return _expanded(found, _covered(names))
 
 
 def _implied_names(names: list[list]) -> list:
