@@ -41,8 +41,8 @@ def __call__(self, *grads):
     """Run the node's formula on one tensor or None per output, recording in grad mode.
 
     Returns one gradient or None per edge, a single one by itself. No hook is called and nothing is
-    freed; a leaf's node accumulates. Raises TypeError for another number of gradients, and for
-    what is no tensor.
+    freed; a leaf's node accumulates. Raises TypeError for another number of gradients, and for a
+    value that is no tensor.
     """
     if len(grads) != self._num_inputs:
         raise TypeError(f"expected {self._num_inputs} arguments, got {len(grads)} instead")
