@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 # The node of an operation that torch records and has no derivative for.
-_NotImplemented: type[Error] = type("NotImplemented", (Error,), {})
+_NotImplemented: type[Error] = type("NotImplemented", (Error,), {"__module__": "builtins"})
 
 
 def check_write(target: Tensor, differentiable: bool = False) -> None:
