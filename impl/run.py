@@ -19,6 +19,7 @@ from types import FunctionType, ModuleType
 
 import impl
 from impl import version
+from impl.arg_parser.builtin_function import BuiltinFunction
 from impl.torch_version import TorchVersion
 
 # The layers below the public names: torch has no modules of these names.
@@ -78,7 +79,9 @@ def _call(module: ModuleType, old: str, new: str) -> None:
     """
     module.__name__ = _renamed(module.__name__, old, new)
     for value in list(vars(module).values()):
-        if isinstance(value, (type, FunctionType)) and str(value.__module__).startswith(old):
+        if isinstance(value, (type, FunctionType, BuiltinFunction)) and str(
+            value.__module__
+        ).startswith(old):
             value.__module__ = _renamed(value.__module__, old, new)
 
 

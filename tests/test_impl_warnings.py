@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 import impl
+from impl.arg_parser.builtin_function import BuiltinFunction
 
 INPUTS = {
     "empty": lambda: impl.empty(0),
@@ -30,7 +31,7 @@ def functions():
     found = {}
     for space, name in ((s, n) for s in (*NAMESPACES, impl.Tensor) for n in sorted(vars(s))):
         function = getattr(space, name)
-        if isinstance(function, types.FunctionType) and not SKIPPED.match(name):
+        if isinstance(function, (types.FunctionType, BuiltinFunction)) and not SKIPPED.match(name):
             found.setdefault(function, f"{space.__name__}.{name}")
     return [pytest.param(function, id=name) for function, name in found.items()]
 
