@@ -52,7 +52,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Put the module of impl in the place of the new, empty one."""
         name = module.__name__
         own = importlib.import_module("impl" + name.removeprefix("torch"))
-        _call(own, "impl", "torch")
+        _rename_members(own, "impl", "torch")
         sys.modules[name] = own
 
 
@@ -72,7 +72,7 @@ def _found(name: str) -> importlib.machinery.ModuleSpec | None:
         return None
 
 
-def _call(module: ModuleType, old: str, new: str) -> None:
+def _rename_members(module: ModuleType, old: str, new: str) -> None:
     """Let a module and its classes and functions bear torch's names, or impl's own again.
 
     Programs tell the library of a module, of a tensor, of a parameter or of a layer by them.
@@ -111,7 +111,7 @@ def bind() -> None:
     for name, module in list(sys.modules.items()):
         if name == "impl" or (name.startswith("impl.") and _is_public(name[5:])):
             sys.modules["torch" + name[4:]] = module
-            _call(module, "impl", "torch")
+            _rename_members(module, "impl", "torch")
     sys.meta_path.insert(0, _FINDER)
     _own.update(version=impl.__version__)
     impl.__version__ = TorchVersion(version.__version__)
@@ -123,7 +123,7 @@ def unbind() -> None:
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _FINDER]
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
-        _call(sys.modules.pop(name), "torch", "impl")
+        _rename_members(sys.modules.pop(name), "torch", "impl")
     impl.__version__ = _own["version"]
 
 

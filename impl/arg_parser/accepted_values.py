@@ -13,6 +13,7 @@ from impl.core.dtypes import (
     PYTHON_DTYPES,
     dtype,
 )
+from impl.core.integers import is_integer
 from impl.core.memory_formats import layout, memory_format
 from impl.core.named_types import type_name
 from impl.core.storage import Storage
@@ -25,7 +26,7 @@ def is_int(value, size: int = 0) -> bool:
     """Whether a value passes for `int`: integers, NumPy's too, 0-dim integer tensors; no bool."""
     if isinstance(value, Tensor):
         return _is_number_tensor(value) and category_of(value) == INTEGRAL
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_integer(value)
 
 
 def is_index(value, size: int = 0) -> bool:

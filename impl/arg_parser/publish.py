@@ -111,6 +111,8 @@ def publish(namespaces: dict) -> None:
     known = signatures()
     for name, texts in {**known, **_UNLISTED}.items():
         prefix, _, short = name.rpartition(".")
+        if prefix == "nn.functional" and short in known:
+            continue  # a second name of one function
         call = NATIVE.get(short) if prefix in HIDDEN else None
         owner = _owner(prefix, short, namespaces)
         call = call or getattr(owner, short, None)
@@ -128,7 +130,7 @@ def publish(namespaces: dict) -> None:
             setattr(C, short if owner is None else title, public)
 
     for short in known:
-        if f"nn.functional.{short}" in known:  # one function under two names
+        if f"nn.functional.{short}" in known:
             setattr(namespaces["nn.functional"], short, getattr(namespaces[""], short))
     for kind, texts in _CONSTRUCTORS.items():
         _read_in_constructor(kind, texts)

@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 
 from impl.core.devices import check_device, default_device, device
+from impl.core.integers import is_integer
 from impl.core.named_types import type_name
 from impl.core.state import STATE
 
@@ -130,7 +131,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def _checked_threads(function: str, number: object) -> int:
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+    if not is_integer(number):
         raise RuntimeError(f"{function} expects an int, but got {type_name(number)}")
     if not -(2**63) <= number < 2**63:
         raise ValueError("Overflow when unpacking long long")

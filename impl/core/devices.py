@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-import numpy as np
-
+from impl.core.integers import is_integer
 from impl.core.named_types import NamedType
 from impl.core.read_only import read_only
 from impl.core.state import STATE
@@ -72,7 +71,7 @@ class device(metaclass=NamedType):
         if isinstance(type, device):
             self._type, self._index = type.type, type.index
             return
-        if isinstance(type, (int, np.integer)) and not isinstance(type, bool):
+        if is_integer(type):
             refuse_index(int(type))
         if isinstance(type, bytes):
             type = type.decode()

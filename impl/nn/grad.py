@@ -13,30 +13,29 @@ from impl.tensor.tensor import Tensor
 def _gradients(ndim: int, several: Callable[[Any], tuple]) -> tuple[Callable, Callable]:
     """The functions for the gradients of input and weight, for a number of spatial dimensions."""
 
+    def gradients(grad_output, input, weight, stride, padding, dilation, groups, place) -> Tensor:
+        sizes = map(several, (stride, padding, dilation))
+        wanted = tuple(n == place for n in range(3))
+        backward = namespace("aten").convolution_backward
+        settings = (None, *sizes, False, [0], groups, wanted)
+        return backward(grad_output, input, weight, *settings)[place]
+
     def of_input(
         input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1
     ) -> Tensor:
         input = grad_output.new_empty(1).expand(input_size)
-        settings = (*map(several, (stride, padding, dilation)), groups)
-        return _backward(grad_output, input, weight, settings, (True, False, False))[0]
+        return gradients(grad_output, input, weight, stride, padding, dilation, groups, 0)
 
     def of_weight(
         input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1
     ) -> Tensor:
         weight = grad_output.new_empty(1).expand(weight_size)
-        settings = (*map(several, (stride, padding, dilation)), groups)
-        return _backward(grad_output, input, weight, settings, (False, True, False))[1]
+        return gradients(grad_output, input, weight, stride, padding, dilation, groups, 1)
 
     for function, of in ((of_input, "input"), (of_weight, "weight")):
         function.__name__ = function.__qualname__ = f"conv{ndim}d_{of}"
         function.__doc__ = f"The gradient of the {of} (torch.nn.grad.conv{ndim}d_{of})."
     return of_input, of_weight
-
-
-def _backward(grad_output, input, weight, settings: tuple, wanted: tuple) -> tuple:
-    *sizes, groups = settings
-    backward = namespace("aten").convolution_backward
-    return backward(grad_output, input, weight, None, *sizes, False, [0], groups, wanted)
 
 
 conv1d_input, conv1d_weight = _gradients(1, _single)

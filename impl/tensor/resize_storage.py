@@ -13,6 +13,7 @@ import numpy as np
 
 from impl.core import context
 from impl.core.c_methods import of_one_argument
+from impl.core.integers import is_integer
 from impl.core.meta_arrays import MetaArray, is_meta
 from impl.core.ownership import is_unshared
 from impl.core.registry import method_of
@@ -79,7 +80,7 @@ def resize_(self, size: int) -> Storage:
 
     Raises RuntimeError for anything but a number, and for memory that NumPy has, too.
     """
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+    if not is_integer(size):
         raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
     if size < 0:
         raise RuntimeError(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from impl import amp
+from impl.amp.deprecated_names import warn_deprecated
 from impl.core.dtypes import bfloat16, dtype
-from impl.core.warning import warn
 
 __all__ = ["autocast"]
 
@@ -15,9 +15,5 @@ class autocast(amp.autocast):
     def __init__(
         self, enabled: bool = True, dtype: dtype = bfloat16, cache_enabled: bool = True
     ) -> None:
-        warn(
-            "`torch.cpu.amp.autocast(args...)` is deprecated. Please use "
-            "`torch.amp.autocast('cpu', args...)` instead.",
-            FutureWarning,
-        )
+        warn_deprecated("cpu", "autocast")
         super().__init__("cpu", dtype, enabled, cache_enabled)

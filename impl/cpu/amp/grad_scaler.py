@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl import amp
-from impl.core.warning import warn
+from impl.amp.deprecated_names import warn_deprecated
 
 __all__ = ["GradScaler"]
 
@@ -12,9 +12,5 @@ class GradScaler(amp.GradScaler):
     """`torch.amp.GradScaler("cpu")`, deprecated."""
 
     def __init__(self, *args, **kwargs) -> None:
-        warn(
-            "`torch.cpu.amp.GradScaler(args...)` is deprecated. Please use "
-            "`torch.amp.GradScaler('cpu', args...)` instead.",
-            FutureWarning,
-        )
+        warn_deprecated("cpu", "GradScaler")
         super().__init__("cpu", *args, **kwargs)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from impl import amp
+from impl.amp.deprecated_names import warn_deprecated
 from impl.core.dtypes import dtype, float16
-from impl.core.warning import deprecated, warn
+from impl.core.warning import deprecated
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
@@ -15,11 +16,7 @@ class autocast(amp.autocast):
     def __init__(
         self, enabled: bool = True, dtype: dtype = float16, cache_enabled: bool = True
     ) -> None:
-        warn(
-            "`torch.cuda.amp.autocast(args...)` is deprecated. Please use "
-            "`torch.amp.autocast('cuda', args...)` instead.",
-            FutureWarning,
-        )
+        warn_deprecated("cuda", "autocast")
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl import amp
-from impl.core.warning import warn
+from impl.amp.deprecated_names import warn_deprecated
 
 __all__ = ["GradScaler"]
 
@@ -12,9 +12,5 @@ class GradScaler(amp.GradScaler):
     """`torch.amp.GradScaler("cuda")`, deprecated."""
 
     def __init__(self, *args, **kwargs) -> None:
-        warn(
-            "`torch.cuda.amp.GradScaler(args...)` is deprecated. Please use "
-            "`torch.amp.GradScaler('cuda', args...)` instead.",
-            FutureWarning,
-        )
+        warn_deprecated("cuda", "GradScaler")
         super().__init__("cuda", *args, **kwargs)

@@ -6,6 +6,7 @@ import numpy as np
 
 from impl.core import devices, dtypes, inference_mode, messages
 from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.integers import is_integer
 from impl.core.memory_formats import preserve_format
 from impl.core.meta_arrays import is_meta, meta_strided
 from impl.core.meta_functions import to_meta
@@ -156,7 +157,7 @@ def _requested(args, place, dtype):
             dtype, place = a.dtype, a.device
         elif isinstance(a, (str, devices.device)):
             place = a
-        elif isinstance(a, (int, np.integer)) and not isinstance(a, bool):
+        elif is_integer(a):
             devices.refuse_index(int(a))
     if place is not None:
         devices.check_device(place)
